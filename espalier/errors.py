@@ -46,7 +46,7 @@ class Fault:
 
 
 class InvalidInput(EspalierError):  # noqa: N818 - the name already says that it is an error
-    """The input is wrong. ``faults`` holds what was found.
+    """The input is wrong. ``faults`` holds all faults that were found.
 
     >>> str(ConfigError([Fault("/criterion", "unknown_value", "must be one of gini, sdr")]))
     '/criterion: must be one of gini, sdr'
@@ -135,7 +135,7 @@ def within(prefix: str, faults: Iterable[Fault]) -> list[Fault]:
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:
-    """Return names with commas between them; "…" replaces those after the first `most`.
+    """Return names with commas between them; "…" replaces the names after the first `most`.
 
     >>> listed(["a", "b", "c"], most=2)
     'a, b, …'

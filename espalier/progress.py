@@ -16,7 +16,7 @@ PHASE_ENDS: Final = {
     "pruning": 0.95,
     "explaining": 0.8,
 }
-"""Share of the whole work at the end of a phase. A key is a word in the phase's name; without a key, the share is 1."""
+"""Share of the whole work at the end of a phase whose name contains the key. For other phases, the share is 1."""
 Item = TypeVar("Item")
 
 

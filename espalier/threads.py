@@ -1,4 +1,4 @@
-"""The number of processors, a thread pool that keeps context variables, and a parallel map."""
+"""The number of processors, a thread pool whose threads get the context variables, and a parallel map."""
 
 import os
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Checks whether a configuration can train on a data set, before anything is grown."""
+"""Check whether a configuration can train on a data set, before a tree is grown."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -69,7 +69,7 @@ def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
 
 
 def _faults_of_task_fields(config: TrainingConfig, names: Sequence[str], reason: str) -> list[Fault]:
-    """Return a fault for each field in `names` that differs from its default, at which the field has no effect."""
+    """Return a fault for each field in `names` that has an effect because its value is not the default."""
     neutral = {name: getattr(TrainingConfig(), name) for name in names}
     words = {None: "null", False: "false"}
     return [
@@ -148,7 +148,7 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
 
 
 def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fault]:
-    """Return why a method cannot prune trees that are grown by `config` for `task`; paths start at `pruner`."""
+    """Return the faults of `pruner` if it cannot prune trees grown by `config` for `task`. Paths begin at `pruner`."""
     faults = [] if task == "classification" else _faults_of_pruning_numbers(pruner, config)
     if isinstance(pruner, ModelTree) and task == "classification":
         message = "must not be model_tree, which compares errors of numbers: the target has classes"

@@ -17,10 +17,10 @@ class Holdout:
     """The rows that are held out of training: a random share, or a list of rows.
 
     Attributes:
-        fraction: Share of the rows that is drawn, above 0 and below 1; None where `rows` are given.
-        seed: Seed of the draw.
+        fraction: Share of the rows that is drawn at random, above 0 and below 1; None if `rows` is given.
+        seed: Seed of the random draw.
         stratified: Whether the same share of each class is drawn. Without classes, this changes nothing.
-        rows: Numbers of the rows, counted from 0; None where `fraction` is given.
+        rows: Numbers of the rows, counted from 0; None if `fraction` is given.
     """
 
     fraction: float | None = None

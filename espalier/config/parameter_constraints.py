@@ -25,11 +25,11 @@ class FieldInfo:
     """A description of one parameter for people.
 
     Attributes:
-        name: Its name in Python, in JSON and on the command line.
-        default: Its value if none is given.
+        name: The parameter's name in Python, in JSON and on the command line.
+        default: The parameter's value if none is given.
         legal: The legal values, in words.
         choices: The legal words; empty if no word is legal.
-        meaning: What it does, in one sentence.
+        meaning: What the parameter does, in one sentence.
         json_schema: The legal values, as JSON Schema.
     """
 
@@ -47,12 +47,12 @@ class Constraint:
 
     Attributes:
         text: The legal values, in words.
-        test: Returns whether a value is legal; if there is `merge`, whether the value's type is legal.
+        test: Function that returns whether a value is legal or, if there is `merge`, whether the value's type is legal.
         json_schema: The legal values, as JSON Schema.
         choices: The legal words; empty if no word is legal.
-        freeze: Makes a legal value immutable.
-        merge: Replaces `freeze` for values that have fields. Takes the given and the previous value; returns the new.
-        thaw: Replaces `thawed` for values that have fields. Returns the JSON form.
+        freeze: Function that returns a legal value in an immutable form.
+        merge: Function used instead of `freeze` if values have fields. It merges the given and the old value.
+        thaw: Function used instead of `thawed` if values have fields. It returns the JSON form.
     """
 
     text: str
@@ -81,7 +81,7 @@ class OneOf(Constraint):
 
 
 class Real(Constraint):
-    """A finite number from `low` to `high`; with `above`, `low` itself is not legal."""
+    """A finite number from `low` to `high`. If `above` is true, `low` itself is not legal."""
 
     def __init__(self, low: float, high: float = math.inf, *, above: bool = False) -> None:
         bound = f"above {low:g}" if above else f"of at least {low:g}"
@@ -96,7 +96,7 @@ class Real(Constraint):
 
 
 class Integer(Constraint):
-    """A whole number from `low` to `high`, by default the largest that every JSON reader keeps exactly."""
+    """A whole number from `low` to `high`, which is 2^53 by default, because JSON readers may round larger numbers."""
 
     def __init__(self, low: int, high: int = MAX_INTEGER) -> None:
         text = f"a whole number of at least {low}" if high == MAX_INTEGER else f"a whole number from {low} to {high}"
@@ -108,7 +108,7 @@ class Integer(Constraint):
 
 
 class ObjectOf(Constraint):
-    """An object with at least one member; `values` checks each value. Frozen as a tuple of pairs, sorted by key."""
+    """An object with at least one member; `values` checks the values. Frozen, it is a tuple of pairs, sorted by key."""
 
     def __init__(self, keys: str, values: Constraint) -> None:
         def test(value: Any) -> bool:
@@ -125,7 +125,7 @@ class ObjectOf(Constraint):
 
 
 class ListOfReals(Constraint):
-    """A list of finite numbers, at least one; frozen as a sorted tuple without repetitions."""
+    """A list of at least one finite number. It is frozen as a sorted tuple without repetitions."""
 
     def __init__(self) -> None:
         def test(value: Any) -> bool:
@@ -174,10 +174,10 @@ def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
 
 
 def parameters_from(base: Parameters, given: Mapping[str, Any], *, what: str) -> Parameters:
-    """Return `base` with the values in `given`. Messages call the object `what`.
+    """Return `base` with the values in `given`. `what` is the name of the object in messages.
 
     Raises:
-        ConfigError: Every unknown name and every value that is not legal, by path.
+        ConfigError: A name is unknown or a value is not legal. The error has all faults, each with its path.
     """
     legal_by_name = {field.name: legal for field, legal, _ in _declared(base)}
     faults, values = [], {}

@@ -80,7 +80,7 @@ PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 PRESET_CLASS_CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"reptree": "information_gain"})
-"""By preset, what ``criterion: null`` means for classes, if not gini. For numbers, it means squared_error."""
+"""A preset's default criterion (``criterion: null``) for classes, if not gini. For numbers, it is squared_error."""
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
 """The share of the rows that a preset holds out by default for its pruning."""
 
@@ -89,7 +89,7 @@ def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
     """Return a preset with some fields changed.
 
     Raises:
-        ConfigError: No such preset or field, or a value that is not legal; every fault, by path.
+        ConfigError: There is no such preset or field, or a value is not legal. Each fault has its path.
 
     >>> training_config("cart", max_depth=4).max_depth
     4
@@ -98,10 +98,10 @@ def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
 
 
 def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> TrainingConfig:
-    """Return `config` with some fields changed, after checking all fields.
+    """Check all fields of `config`, and return it with the fields in `params` changed.
 
     Raises:
-        ConfigError: Every fault, by path.
+        ConfigError: A field is unknown, or a value is not legal. Each fault has its path.
     """
     _preset(config.preset)
     own = {field.name: getattr(config, field.name) for field in dataclasses.fields(config) if field.name != "preset"}
@@ -109,7 +109,7 @@ def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> Trainin
 
 
 def config_to_dict(config: TrainingConfig) -> dict[str, Any]:
-    """Return the JSON form, every field by name."""
+    """Return the JSON form, which has every field by name."""
     return {"preset": config.preset, **parameters_to_dict(config)}
 
 
@@ -117,7 +117,7 @@ def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
     """Read the JSON form that `config_to_dict` returns.
 
     Raises:
-        ConfigError: Every fault, by path.
+        ConfigError: The document is not legal. Each fault has its path.
     """
     if not isinstance(document, Mapping):
         raise ConfigError([Fault("", "wrong_type", f"{WHAT} must be an object of fields and values")])
@@ -126,7 +126,7 @@ def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
 
 
 def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
-    """Return `config`; if its criterion is None, with the default criterion for the task of `schema`."""
+    """Return `config`, with the default criterion for the task of `schema` in place of a criterion of None."""
     if config.criterion is not None or schema.task is None:
         return config
     of_classes = PRESET_CLASS_CRITERIA.get(config.preset, "gini")

@@ -1,4 +1,4 @@
-"""Pruning methods. Each is a frozen parameter object; `PRUNERS` holds their classes by name."""
+"""Pruning methods. Each method is a frozen parameter object, whose class is in `PRUNERS`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -122,7 +122,7 @@ PRUNERS: Final[Mapping[str, type[Pruner]]] = MappingProxyType(
         "model_tree": ModelTree,
     }
 )
-"""The class of each pruning method's parameters, by the method's name."""
+"""For each name of a pruning method, the class of its parameters."""
 
 
 def pruning_method(method: str, **params: Any) -> Pruner:
@@ -166,7 +166,7 @@ def needs_held_out(pruner: Pruner | None) -> bool:
 
 
 def _merged(given: Any, base: Pruner | None) -> Pruner | None:
-    """Return the pruner that `given` describes. If it has the method of `base`, missing parameters come from `base`."""
+    """Return the pruner that `given` describes. Parameters not given are those of `base`, if it has the same method."""
     if not isinstance(given, Mapping):
         return None if given is None else changed_pruner(given, {})
     params = {str(name): value for name, value in given.items()}
@@ -182,9 +182,9 @@ def _kind_of(method: Any) -> type[Pruner]:
 
 
 def _method_schemas() -> list[dict[str, Any]]:
-    """Return the JSON Schema of each method with its parameters. Generated clients name a class by a schema's title.
+    """Return the JSON Schema of each method with its parameters. Generated clients name their classes by the titles.
 
-    ``method`` is not required, because it defaults to the preset's.
+    ``method`` is not required, because it defaults to the method of the preset.
     """
     return [
         {

@@ -29,7 +29,7 @@ CRITERIA_OF_TASK: Final = MappingProxyType({"classification": CLASS_CRITERIA, "r
 
 @dataclass(frozen=True, slots=True)
 class TrainingConfig:
-    """How a tree is grown and pruned. Make one with `training_config`, which checks every value."""
+    """How a tree is grown and pruned. Make a configuration with `training_config`, which checks every value."""
 
     preset: str = "cart"
     criterion: str | None = parameter(
@@ -164,5 +164,5 @@ class TrainingConfig:
 
     @property
     def needs_held_out(self) -> bool:
-        """Whether the tree is stopped or pruned by rows that are held out of the training."""
+        """Whether held-out rows stop the growth of the tree or prune the tree."""
         return self.validation_stop or needs_held_out(self.pruning)

@@ -1,8 +1,9 @@
-"""Join the blocks of a table to whole columns while the table is read.
+"""Join the blocks of a table into whole columns while the table is read.
 
 If nothing is declared, the first block decides whether a column is stored as numbers or as codes of labels. If a column
 of numbers later has a cell that is not a number, the table must be read again with this column as labels, because the
-texts of its numbers are gone. A target is stored as labels until it is clear that its numbers cannot be classes.
+texts of the earlier cells were not stored. A target is stored as labels until it is clear that its numbers cannot be
+classes.
 """
 
 import re
@@ -37,19 +38,19 @@ from espalier.errors import located, pointer
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive rows of a table: all of its columns, or those that occur in these rows."""
+    """Consecutive rows of a table. `columns` may lack columns of the table that do not occur in these rows."""
 
     n_rows: int
     columns: tuple[RawColumn, ...]
 
 
 class TableAssembler:
-    """Joins the blocks of a table. If a column appears late or has no type at first, its earlier cells are missing.
+    """Joins the blocks of a table. If a column does not occur in a block, its cells in this block are missing values.
 
     Args:
-        labelled: Names of the columns to store as labels; `misread` returned them after the previous reading.
-        folder: Folder of the temporary file; None: the system's.
-        bytes_in_memory: Above this number of bytes, all cells are written to the file. None: they stay in memory.
+        labelled: Names of the columns to store as labels. At a second reading, this is `misread` of the first.
+        folder: Folder for the temporary file; None means the system's temporary folder.
+        bytes_in_memory: If the cells in memory have more bytes, all are written to the temporary file. None: no limit.
     """
 
     def __init__(
@@ -75,11 +76,11 @@ class TableAssembler:
 
     @property
     def misread(self) -> frozenset[str]:
-        """Columns that were stored as numbers but have other cells: read the table again with these as `labelled`."""
+        """Names of columns of numbers that have other cells. Read the table again with these names as `labelled`."""
         return frozenset(name for name, column in self._columns.items() if column.is_misread)
 
     def wants_labels(self, name: str) -> bool:
-        """Return whether the next block of this column must have labels, even if all cells are numbers."""
+        """Return whether this column must have labels in the next block, even if all of its cells are numbers."""
         if known := self._columns.get(name):
             return known.wants_labels
         form, kind = self._form_of(name, None)
@@ -108,7 +109,7 @@ class TableAssembler:
             self._write()
 
     def dataset(self) -> Dataset:
-        """Return the data set. If cells are in the temporary file, its columns are memory-mapped from there."""
+        """Return the data set. Its columns are memory-mapped if cells were written to the temporary file."""
         if self._spill is None:
             columns = list(self._columns.values())
             for column in columns:
@@ -119,7 +120,7 @@ class TableAssembler:
         return Dataset(schema, tuple(spill.mapped(stored)), notices)
 
     def store(self, keep: Callable[[Column], None]) -> tuple[Schema, tuple[Notice, ...]]:
-        """Pass each encoded column to `keep`, and return schema and notices. One column at a time is in memory."""
+        """Pass each encoded column to `keep`; return the schema and the notices. One column at a time is in memory."""
         for column in self._columns.values():
             column.pad(self.n_rows)
         spill = self._write()
@@ -149,7 +150,8 @@ class _StoredColumn:
     Attributes:
         codes: The labels so far, with their codes.
         written: The blocks that were written to the temporary file `spill`.
-        is_misread: Whether a cell that is not a finite number followed stored numbers. If so, no more cells are stored.
+        is_misread: Whether a cell is not a finite number, although earlier cells were stored as numbers. If so, no more
+            cells are stored.
     """
 
     def __init__(self, first: RawColumn, form: Form, kind: FeatureKind, missing: MissingValues) -> None:
@@ -177,7 +179,7 @@ class _StoredColumn:
         return sum(part.nbytes for part in self._parts)
 
     def append(self, column: RawColumn, first_row: int, *, limits: Limits) -> None:
-        """Append a block. In rows between the last block and this one, the column is missing."""
+        """Append a block that begins at `first_row`. Cells between the previous block and this row are missing."""
         if self.is_misread:
             return
         self._notices |= dict.fromkeys(column.notices)
@@ -218,7 +220,7 @@ class _StoredColumn:
             labels=tuple(self.codes.labels) if is_coded else None,
             categories_complete=is_coded and self._categories_complete,
             is_index=self._is_index,
-            notices=tuple({notice.code: notice for notice in reversed(self._notices)}.values()),  # one per code
+            notices=tuple({notice.code: notice for notice in reversed(self._notices)}.values()),  # one notice per code
         )
 
     def _append(self, cells: Array) -> None:
@@ -227,7 +229,7 @@ class _StoredColumn:
 
     def _encode(self, column: RawColumn, limits: Limits) -> Ints:
         labels, codes = column.coded()
-        if not (self._categories_complete or self._type is FeatureKind.ORDINAL):  # only the labels of this block
+        if not (self._categories_complete or self._type is FeatureKind.ORDINAL):  # drop labels that no cell has
             present = np.zeros(len(labels) + 1, dtype=np.bool_)
             present[codes] = True
             labels = [label if used else None for label, used in zip(labels, present[:-1].tolist(), strict=True)]
@@ -240,7 +242,7 @@ class _StoredColumn:
         return encoded
 
     def _check_classes(self) -> None:
-        """Decide whether a target is stored as numbers or as labels, as soon as its labels allow it."""
+        """Store a target as numbers or as labels from now on, if its labels so far decide this."""
         numbers = self._missing.mask(parsed_labels(self.codes.labels, self._kind, self._missing))
         if np.any(np.isinf(numbers)):
             self._form = Form.LABELS

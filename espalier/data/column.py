@@ -20,27 +20,27 @@ from espalier.errors import DataError, Fault
 from espalier.threads import parallel_map
 
 MAX_TABLE_SIZE: Final = 65_536
-"""Integers within a range shorter than this are looked up in a table instead of sorted."""
+"""If the range of integers is below this size, `distinct_values` looks them up in a table instead of sorting them."""
 UNREADABLE: Final = object()
-"""Label of a cell that cannot be read: an object of another type, or an instant outside the years 1 to 9999."""
+"""Label of a cell that cannot be read: an object of an unsupported type, or an instant outside the years 1 to 9999."""
 JSON_TYPES: Final = frozenset({str, int, float, bool, type(None)})
 EXACT_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
     bool: bool, str: str.__str__, int: int.__int__, float: float.__float__
 }  # fmt: skip
-"""Types of cells. The function of a type makes a plain value from a value of a subclass, such as an enumeration."""
+"""For each type of cells, the function that converts a value of a subclass, such as an enumeration, to this type."""
 MICROSECONDS: Final = 10**6
-"""Microseconds per second; instants are kept to the microsecond."""
+"""Microseconds per second. Finer instants are truncated to microseconds."""
 TICKS_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": MICROSECONDS, "ns": 10**9}
 TICKS_PER_MICROSECOND: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 FINER_TEXT: Final = re.compile("[.,][0-9]{6}[0-9]*[1-9]")
-"""Finds a match in the text of an instant if a digit beyond the microsecond is not 0."""
+"""Matches in the text of an instant if a digit after the sixth decimal of the seconds is not 0."""
 ROWS_AT_ONCE: Final = 2_048
 ROWS_OF_A_THREAD: Final = 32 * ROWS_AT_ONCE
 """Number of rows that a thread copies from a matrix in one task, `ROWS_AT_ONCE` at a time."""
 
 
 class UnreadableError(TypeError):
-    """A cell, or all cells of a column of the type `column_type`, cannot be read."""
+    """A cell cannot be read or, if `column_type` is given, no cell of a column of this type can."""
 
     def __init__(self, message: str, column_type: str | None = None) -> None:
         super().__init__(message)
@@ -52,12 +52,12 @@ class RawColumn:
     """One column as it was read: numbers, or codes with the label of each code.
 
     Attributes:
-        kind: Kind by the type of the column: numeric, datetime, boolean, ordinal (the labels are in order) or
-            nominal; None if the format, such as CSV, gives no type.
-        values: (n_rows,). With `labels`: integer codes, -1 = missing. Without `labels`: integers, or floats (NaN =
-            missing). Instants are seconds since 1970-01-01 UTC.
-        absent: bool (n_rows,): which of the integers without `labels` are missing; None if none of them is.
-        categories_complete: Whether `labels` are all categories of the column, in the order that decides ties.
+        kind: The kind that the type of the column implies: numeric, datetime, boolean, ordinal (`labels` are in order)
+            or nominal. None if the column has no type, as in CSV.
+        values: (n_rows,). If there are `labels`, these are integer codes (-1 = missing). Otherwise, these are integers
+            or floats (NaN = missing); instants are floats, in seconds since 1970-01-01 UTC.
+        absent: bool (n_rows,): marks the missing integers of a column without `labels`; None if none is missing.
+        categories_complete: Whether `labels` are all categories of the column, in the order of the schema.
         is_index: Whether the column is an index of pandas. Such a column is left out unless it is declared.
         notices: Notices of changes made when the column was read.
     """
@@ -73,7 +73,7 @@ class RawColumn:
 
     @property
     def is_null(self) -> bool:
-        """Whether the column has neither a type nor values, such as one of Arrow's type null."""
+        """Whether the column has neither a type nor a value, like a column of Arrow's type null."""
         return self.kind is None and self.labels == ()
 
     def numbers(self) -> Array:
@@ -122,10 +122,10 @@ class LabelCodes:
         return np.array(codes, dtype=np.int32)
 
     def encode_ordered(self, labels: Sequence[Any]) -> Ints:
-        """Return the code of each label of an ordered dictionary.
+        """Return the codes of `labels`, the ordered categories of one block. New labels get the next codes.
 
         Raises:
-            DataError: The dictionary orders known labels differently, or adds labels without listing all known ones.
+            DataError: `labels` are in another order than earlier labels, or add to them without repeating all of them.
         """
         n_known = len(self.labels)
         codes = self.encode(labels)
@@ -160,9 +160,9 @@ def column_from_ticks(name: str, ticks: Longs, per_second: int, *, absent: Mask)
 
 
 def finer_instants(name: str, cells: Iterable[Any], *, kind: FeatureKind | None = None) -> tuple[Notice, ...]:
-    """Return a tuple with a notice if a cell is finer than a microsecond, else ().
+    """Return a tuple with a notice if an instant is finer than a microsecond, else an empty tuple.
 
-    If `kind` is datetime, texts are checked, else date objects.
+    If `kind` is datetime, the cells that are texts are checked; otherwise, the cells that are date objects.
     """
     is_finer = _is_finer_text if kind is FeatureKind.DATETIME else _is_finer
     return (_cut_off(name),) if any(map(is_finer, cells)) else ()
@@ -187,11 +187,11 @@ def _is_finer(cell: Any) -> bool:
 
 
 def columns_from_matrix(matrix: Array) -> list[RawColumn]:
-    """Copy an array of numbers (n_rows, n_columns) into columns x0, x1, …; float32 is kept, others become float64."""
+    """Copy an array of numbers (n_rows, n_columns) into columns x0, x1, …: float32 if it is float32, else float64."""
     values = np.empty(matrix.shape[::-1], np.float32 if matrix.dtype == np.float32 else np.float64)
 
     def copy(first: int) -> None:
-        # Few rows at a time, so that they stay in the cache until all of their columns are written.
+        # Copy few rows at a time, so that they stay in the cache until all of their columns are written.
         for at in range(first, min(first + ROWS_OF_A_THREAD, len(matrix)), ROWS_AT_ONCE):
             values[:, at : at + ROWS_AT_ONCE] = matrix[at : at + ROWS_AT_ONCE].T
 
@@ -202,8 +202,9 @@ def columns_from_matrix(matrix: Array) -> list[RawColumn]:
 def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> RawColumn:
     """Return JSON values as a column; None and NaN are missing.
 
-    If all known cells are finite numbers, they stay numbers, unless `as_labels` is true. If all are date objects, they
-    become instants. Otherwise all become labels. Cells of other libraries' types first become Python's types.
+    Cells of other libraries' types are first converted to Python's types. If all cells that are not missing are finite
+    numbers, they stay numbers, unless `as_labels` is true. If all are date objects, they become instants. Otherwise all
+    cells become labels.
     """
     types = set(map(type, cells))
     notices: tuple[Notice, ...] = ()
@@ -242,22 +243,22 @@ def column_from_objects(name: str, cells: Iterable[Any]) -> RawColumn:
 
 
 def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn:
-    """Return a column of plain cells, given by codes and labels.
+    """Return a column whose cells are given by codes (-1 = missing) and labels, which are results of `plain_cell`.
 
-    The kind is numeric, datetime or boolean if all labels have this type, else nominal.
+    The column is numeric, datetime or boolean if all labels have this type, else nominal.
     """
     if not labels or not all(map(is_number, labels)):
         return column_of_categories(name, codes, labels, ordered=False)
     if all(isinstance(label, int) and abs(label) < 2**62 for label in labels):
         whole = np.array([*labels, 0], dtype=np.int64)
         return RawColumn(name, FeatureKind.NUMERIC, whole[codes], codes < 0 if np.any(codes < 0) else None)
-    numbers = [plain_number(label) for label in labels]  # None: not finite, refused later
+    numbers = [plain_number(label) for label in labels]  # None if not finite; refused later
     values = [math.inf if number is None else number for number in numbers]
     return RawColumn(name, FeatureKind.NUMERIC, np.array([*values, np.nan])[codes])
 
 
 def column_of_categories(name: str, codes: Array, labels: Sequence[Any], *, ordered: bool) -> RawColumn:
-    """Return cells of a categorical type as a column: labels, or instants if all are dates and `ordered` is false."""
+    """Return a column of a categorical type. It has labels, or instants if all are dates and `ordered` is false."""
     kind = FeatureKind.ORDINAL if ordered else FeatureKind.NOMINAL
     if labels and not ordered:
         if all(isinstance(label, date) for label in labels):
@@ -270,9 +271,9 @@ def column_of_categories(name: str, codes: Array, labels: Sequence[Any], *, orde
 
 
 def plain_cell(cell: Any) -> Any:
-    """Return a cell as text, number, boolean or date of Python's own types; None if it is missing.
+    """Return a cell as Python's str, int, float, bool, date or datetime; None if it is missing.
 
-    A finite decimal becomes text, which keeps all digits.
+    A finite decimal becomes text with all of its digits.
 
     Raises:
         UnreadableError: The cell is none of these, or a date of numpy outside the years 1 to 9999.
@@ -301,7 +302,7 @@ def plain_cell(cell: Any) -> Any:
 
 
 def seconds_from_ticks(ticks: Longs, per_second: int) -> Floats:
-    """Return ticks, rounded down to microseconds, as seconds: the same doubles as `instant_seconds` returns.
+    """Convert ticks to seconds, rounded down to microseconds; `instant_seconds` returns the same doubles.
 
     >>> seconds_from_ticks(np.array([9_025_300_800_000_001]), 10**6).tolist() == [9_025_300_800_000_001 / 10**6]
     True

@@ -1,8 +1,4 @@
-"""Data sets: feature-major columns with their schema.
-
-A column of numbers or instants is float64 with NaN for missing. A numeric attribute that is given as float32 stays
-float32. A column of categories is int32 codes with -1 for missing. Ignored columns are stored, too.
-"""
+"""Data sets: one array for each column, and a schema."""
 
 import hashlib
 import math
@@ -36,10 +32,10 @@ class Dataset:
 
     Attributes:
         schema: Kind, role and categories of each column.
-        columns: One read-only array per schema feature, each of n_rows: float64 (NaN = missing) for numeric and
-            datetime, but float32 for a numeric attribute given as float32; int32 codes (-1 = missing) for nominal,
-            ordinal and boolean.
-        reading_notices: The part of `notices` that was found when the table was read; the stored cells do not show it.
+        columns: One read-only array (n_rows,) per feature of the schema; ignored columns are stored, too. Numeric and
+            datetime columns are float64 (NaN = missing), but a numeric attribute given as float32 stays float32.
+            Nominal, ordinal and boolean columns are int32 codes (-1 = missing).
+        reading_notices: Notices that were found when the table was read and that the stored cells do not show.
 
     >>> from espalier import dataset_from_rows
     >>> data = dataset_from_rows([{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}], target="play")
@@ -67,7 +63,7 @@ class Dataset:
         return f"<Dataset: {self.n_rows} rows, {len(self.schema.attributes)} attributes, {of}>"
 
     def __eq__(self, other: object) -> bool:
-        """Compare schema and cells. Missing cells are equal; so are categories of one meaning, such as 1 and "1"."""
+        """Compare schema and cells. Missing cells are equal, and so are categories with the same `meaning`."""
         return isinstance(other, Dataset) and self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
@@ -85,7 +81,7 @@ class Dataset:
 
     @cached_property
     def target(self) -> Column | None:
-        """Class codes (int32) or numbers (float64), (n_rows,); None where no target is declared."""
+        """Class codes (int32) or numbers (float64) of the target, (n_rows,); None if the schema has no target."""
         return next(self._columns_of(Role.TARGET), None)
 
     @cached_property
@@ -115,14 +111,14 @@ class Dataset:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 (hex) over the schema and every cell. The format that the table was read from does not count."""
-        # No `cached_property`: on Python 3.11 all tables would share its lock, and hashing a large one takes seconds.
+        """SHA-256 (hex) over the schema and every cell. It does not depend on the format of the table's file."""
+        # No `cached_property`: on Python 3.11, all data sets would share its lock during hashing, which takes seconds.
         if "_fingerprint" not in self.__dict__:
             self.__dict__["_fingerprint"] = _sha256_of(self)
         return str(self.__dict__["_fingerprint"])
 
     def with_fingerprint(self, fingerprint: str) -> "Dataset":
-        """Return the same data set with a fingerprint that was computed before; it is not checked."""
+        """Return the same data set with a fingerprint that was computed before and is not checked."""
         known = Dataset(self.schema, self.columns, self.reading_notices)
         known.__dict__["_fingerprint"] = fingerprint
         return known
@@ -156,11 +152,11 @@ class Dataset:
         return subset
 
     def slice(self, start: int, stop: int) -> Iterator[Column]:
-        """Return an iterator over the columns, each an array of the rows ``start:stop``."""
+        """Return an iterator over the columns, which yields the rows ``start:stop`` of each column as an array."""
         return (column[start:stop] for column in self.columns)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Label | None]]:
-        """Return rows ``start:stop``, each a dictionary of column names and cells.
+        """Return the rows ``start:stop``, each as a dictionary from column names to cells.
 
         A cell is a label, a number, the ISO 8601 text of a date, or None where it is missing.
         """
@@ -188,7 +184,7 @@ def _sha256_of(dataset: Dataset) -> str:
 
 
 def _canonical(cells: Column) -> Column:
-    """Return the cells so that equal ones have equal bytes: floats as float64, with one form of NaN and of zero."""
+    """Convert floats to float64 with a single NaN and a single zero, so that equal cells have equal bytes."""
     if cells.dtype == np.int32:
         return cells
     canonical = np.add(cells, 0.0, dtype=np.float64)

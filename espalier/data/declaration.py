@@ -1,4 +1,4 @@
-"""The declaration of a table before its cells are read: a schema and keywords, or the schema of another table."""
+"""Declare a table before its cells are read: by a schema and keywords, or by the schema of another table."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +15,10 @@ class TableDeclaration:
     Attributes:
         columns: The declared columns by name; all others are inferred.
         optional: Names of the declared columns that the table need not have.
-        target: The column that the keyword `target` names, or None. If the table lacks it, the fault's path is /target.
-        task: ``classification`` or ``regression``; None if the target decides.
+        target: The keyword `target`, or None. If no column has this name, the path of the fault is /target.
+        task: ``classification`` or ``regression``; None if the kind of the target decides.
         missing_values: Texts that mean a missing value.
-        declares_missing: Whether the caller listed these texts.
+        declares_missing: Whether the argument `schema` or `missing_values` of `declare` lists these texts.
     """
 
     columns: Mapping[str, ColumnDeclaration]
@@ -33,11 +33,11 @@ class TableDeclaration:
         return self.columns.get(name) or ColumnDeclaration(name)
 
     def check_names(self, names: Collection[str]) -> None:
-        """Check the names of the table's columns.
+        """Check that the columns called `names` fit the declaration.
 
         Raises:
-            DataError: A column that is declared and not optional does not exist; or there is only one column, and its
-                name has a semicolon, a tab or a bar.
+            DataError: A declared column that is not optional does not exist; or the name of the only column has a
+                semicolon, a tab or a bar.
         """
         legal = f"there are: {listed(names)}"
         faults = [
@@ -115,7 +115,7 @@ def _document(
 
 def _declared_like(feature: Feature) -> ColumnDeclaration:
     is_text = all(isinstance(label, str) for label in feature.categories)
-    # A model's schema does not hold the categories of an ignored column, so the table's own are legal.
+    # A model's schema does not hold the categories of an ignored column, so any categories are legal there.
     are_its_own = feature.role is Role.IGNORE and feature.kind is FeatureKind.NOMINAL and is_text
     categories = (() if are_its_own else feature.categories) if feature.coded else None
     return ColumnDeclaration(feature.name, feature.kind, feature.role, categories, more_categories=True)

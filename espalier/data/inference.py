@@ -1,7 +1,7 @@
 """Infer the kinds of columns, for all formats.
 
-A column has its declared kind. If none is declared, it has the kind of its type in the table, such as a type of Arrow.
-If it has no type, its kind is inferred from all of its distinct labels. Faults give the numbers of rows, never cells.
+A column has its declared kind. If no kind is declared, the type of the column in the table decides, such as a
+type of Arrow. If the column has no type, all of its distinct labels decide. Faults give row numbers, never cells.
 """
 
 import math
@@ -26,16 +26,16 @@ from espalier.data.targets_and_weights import WHOLE_CHECKS, faults_where
 from espalier.errors import DataError, Fault, pointer, within
 
 MAX_CLASSES_INFERRED: Final = 20
-"""The numbers of a target are classes if there are at most this many distinct ones, all of them whole."""
+"""The numbers of a target are classes if they are whole and at most this many of them are distinct."""
 NOT_FINITE: Final = frozenset({"nan", "inf", "infinity"})
 """Texts of numbers that are not finite, without sign and in lower case."""
 TEXT_OF_NUMBERS: Final = (None, FeatureKind.NUMERIC)
-"""Kinds of columns whose texts may be numbers: not known yet (None), or numeric."""
+"""Kinds of columns whose texts may be numbers: None, which is not known yet, and numeric."""
 PARSERS: Final[Mapping[FeatureKind, tuple[Callable[[Any], float | None], str]]] = {
     FeatureKind.NUMERIC: (plain_number, "must be a finite number or missing"),
     FeatureKind.DATETIME: (parse_instant, "must be an ISO 8601 date or time or missing"),
 }
-"""By kind: the function that parses a label, and the legal values in words."""
+"""For each kind, the function that parses a label, and the legal values in words."""
 
 
 class Form(Enum):
@@ -48,7 +48,7 @@ class Form(Enum):
     LABELS = auto()
     """As labels."""
     CLASSES = auto()
-    """As numbers if all cells are numbers that are not classes (`are_classes`), else as labels."""
+    """As labels if a cell is not a number or if the numbers are classes (see `are_classes`), else as numbers."""
 
 
 def dataset_of_columns(columns: Sequence[RawColumn], declared: TableDeclaration) -> Dataset:
@@ -132,7 +132,7 @@ def resolve(
 
 
 def form_of(declared: ColumnDeclaration, kind: FeatureKind | None, task: str | None) -> tuple[Form, FeatureKind]:
-    """Return the form in which a column of the type `kind` is read, and the kind of its cells if they are numbers."""
+    """Return how to read a column whose type implies `kind`, and the kind of its cells if they are read as numbers."""
     kind_known = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else kind)
     if declared.role is Role.TARGET:
         if task == "regression":
@@ -146,9 +146,9 @@ def form_of(declared: ColumnDeclaration, kind: FeatureKind | None, task: str | N
 
 
 def numbers_of(raw: RawColumn, kind: FeatureKind, missing: MissingValues) -> Array:
-    """Return the cells as numbers of a kind: NaN where missing, infinite where a cell cannot be parsed.
+    """Return the cells as numbers of a kind. A missing cell is NaN, a cell that cannot be parsed is infinite.
 
-    A number that means a missing value may remain: `MissingValues.mask` replaces it.
+    Numbers that mean a missing value, such as -999, may remain; `MissingValues.mask` replaces them.
     """
     if raw.labels is None and (raw.kind or FeatureKind.NUMERIC) is kind:
         return raw.numbers()
@@ -158,14 +158,14 @@ def numbers_of(raw: RawColumn, kind: FeatureKind, missing: MissingValues) -> Arr
 
 
 def parsed_labels(labels: Sequence[Any], kind: FeatureKind, missing: MissingValues) -> Floats:
-    """Return the number of each label as in `numbers_of`, and at the end NaN for the code -1."""
+    """Return the number of each label, as in `numbers_of`. One more entry, NaN, stands for the code -1."""
     parse = PARSERS[kind][0]
     numbers = [math.nan if missing.contains(label) else parse(label) for label in labels]
     return np.array([*(math.inf if number is None else number for number in numbers), math.nan])
 
 
 def are_classes(values: Array) -> bool:
-    """Return whether a target's known numbers are classes: all whole, at most `MAX_CLASSES_INFERRED` distinct ones."""
+    """Return whether a target's numbers are classes: all are whole, and at most `MAX_CLASSES_INFERRED` are distinct."""
     known = values[~np.isnan(values)]
     whole = np.isfinite(known) & (known == np.floor(known))
     return bool(np.all(whole)) and len(np.unique(known)) <= MAX_CLASSES_INFERRED
@@ -272,10 +272,10 @@ def _encode_labels(
         message = "must be text, a finite number, true, false or missing"
         return (), codes, faults_where(np.array([*bad, False])[codes], "wrong_type", message)
     if declared.role is not Role.IGNORE and declared.kind in TEXT_OF_NUMBERS and declared.categories is None:
-        # Labels of a text format become whole numbers, unless one of them is something else, such as the code 007.
+        # Labels of a text format become whole numbers if all of them are; 007, for example, is a code, not a number.
         whole = [_whole_number(label) for label in labels]
         labels = labels if None in whole else whole
-    # A model's schema has no categories for an ignored column; its empty list allows all labels.
+    # A model's schema has an empty list of categories for an ignored column, in which all labels are legal.
     if declared.categories or (declared.categories is not None and declared.role is not Role.IGNORE):
         categories = declared.categories
     else:
@@ -305,7 +305,7 @@ def _typed(labels: Sequence[Any], kind: FeatureKind, given: FeatureKind | None) 
 
 
 def _exact_label(label: Any) -> Any:
-    """Return the text of a whole number that JSON does not keep exactly; any other label is unchanged."""
+    """Return a whole number that JSON readers may round as text, and any other label unchanged."""
     return str(label) if isinstance(label, int) and abs(label) > MAX_INTEGER else label
 
 

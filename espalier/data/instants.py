@@ -42,11 +42,11 @@ def instant_seconds(value: date) -> float:
 
 
 def parse_instant(cell: Any) -> float | None:
-    """Return a text's ISO 8601 date, or date and time, as seconds since 1970-01-01 UTC; None for anything else.
+    """Return an ISO 8601 text, a date with or without a time, as seconds since 1970-01-01 UTC; None for other cells.
 
     A time without an offset is taken as UTC. Instants outside the years 1 to 9999 in UTC give None.
     """
-    if not isinstance(cell, str) or "\0" in cell:  # Python takes any character between date and time
+    if not isinstance(cell, str) or "\0" in cell:  # Python accepts any character between date and time
         return None
     try:
         seconds = instant_seconds(datetime.fromisoformat(cell))

@@ -1,8 +1,8 @@
-"""Labels of categories: as text and back, and their order.
+"""Labels of categories: their texts, their order, and labels that stand for a category of another type.
 
 Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories if one column has them
-all. Not every format has every type. So a label that is not itself a category, such as ``1`` if only ``"1"`` is one,
-stands for one with the same number or text, or else for the only one with the same `meaning`.
+all. Not every format has every type. So a label that is not itself a category stands for a category with the same
+number or text, else for the only category with the same `meaning`: ``1`` for ``"1"``, if ``1`` is not a category.
 """
 
 import re
@@ -18,7 +18,7 @@ NUMBER_STARTS: Final = frozenset("-0123456789")
 WHOLE_NUMBER: Final = re.compile(r"-?[1-9][0-9]{15,300}")
 NOT_TEXT: Final = "must not hold NUL or lone surrogates"
 NO_TEXT: Final = re.compile(r"[\x00\ud800-\udfff]")
-"""Not every database takes NUL, and UTF-8 has no lone surrogates."""
+"""Characters that no name and no category may have. Not every database accepts NUL; UTF-8 has no lone surrogates."""
 MAX_INTEGER: Final = 2**53
 """JSON readers round larger whole numbers, so a larger label must be text."""
 TRUTH_VALUES: Final = {
@@ -37,7 +37,7 @@ def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def meaning(label: Label) -> Label:
-    """Return what a label means: a number or truth value, even if given as its usual text; else the label itself.
+    """Return the number or truth value that a label is or that its text usually means; else the label itself.
 
     >>> [meaning(label) for label in (True, "TRUE", 7.0, "7", "7.0", "2.5", "007", "2.50", "yes")]
     [True, True, 7, 7, 7, 2.5, '007', '2.50', 'yes']

@@ -13,7 +13,7 @@ NO_LIMIT: Final = sys.maxsize
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The largest table that is read; by default nothing is limited.
+    """Limits on the size of a table that is read. By default, nothing is limited.
 
     Attributes:
         rows: Maximum number of rows.
@@ -69,6 +69,6 @@ WORDS: Final = {
     "content": "bytes after decompression",
     "line": "bytes in one line",
 }
-"""The words of a message for a limit, if they are not its name."""
+"""The words for some limits in messages. Other limits are called by their names."""
 
 UNLIMITED: Final = Limits()

@@ -1,4 +1,4 @@
-"""Which cells, besides empty ones, mean a missing value: ``?`` and ``NA``, unless a schema lists other texts."""
+"""The cells, besides empty cells, that mean a missing value: ``?`` and ``NA``, unless a schema lists other texts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,8 +17,8 @@ DEFAULT_MISSING_VALUES: Final = ("?", "NA")
 class MissingValues:
     """The cells that mean a missing value; `are_default` is true if the listed texts are ``?`` and ``NA``.
 
-    A text means a missing value if exactly this text is listed; a number does if a listed text means this number. If
-    ``-999`` is listed, JSON's number -999 is missing; so is CSV's text ``-999.0`` if the column is read as numbers.
+    A text means a missing value if exactly this text is listed. A number means a missing value if a listed text means
+    this number: with ``-999``, JSON's number -999 is missing, and so is CSV's ``-999.0`` in a column of numbers.
 
     >>> missing = MissingValues.of(["?", "-999"])
     >>> [missing.contains(cell) for cell in ("?", "-999", -999, -999.0, "-999.0", 999, True)]
@@ -32,7 +32,7 @@ class MissingValues:
 
     @classmethod
     def of(cls, texts: Iterable[str], *, are_declared: bool = False) -> "MissingValues":
-        """Return the missing values in `texts`. If `are_declared`, they apply to categorical types, too."""
+        """Return the missing values that `texts` lists. If `are_declared`, they apply to categorical types, too."""
         texts = frozenset(texts)
         numbers = map(number_from_text, texts)
         known = frozenset(number for number in numbers if number is not None)
@@ -50,7 +50,7 @@ class MissingValues:
         return replace(self, texts=self.texts - texts, numbers=self.numbers - numbers) if texts or numbers else self
 
     def contains(self, cell: Any) -> bool:
-        """Return whether a cell, text or JSON value, means a missing value."""
+        """Return whether a cell, which is a text or another JSON value, means a missing value."""
         if isinstance(cell, str):
             return cell in self.texts
         return bool(self.numbers) and type(cell) in (int, float) and cell in self.numbers

@@ -21,12 +21,12 @@ MAX_CELLS_SHOWN: Final = 5
 MAX_CHARACTERS_SHOWN: Final = 40
 MIN_ROWS_OF_AN_IDENTIFIER: Final = 10
 IDENTIFIER_SHARE: Final = 0.95
-"""A nominal attribute looks like an identifier if its distinct categories are at least this share of its cells."""
+"""A nominal attribute looks like an identifier if it has at least this number of categories per cell with a value."""
 MAX_CATEGORIES_OF_NUMBERS: Final = 100
 """A target read as numbers may be classes if it has at most this number of distinct values, all of them whole."""
 SAMPLE: Final = 1_000
 MISSING_WORDS: Final = frozenset({"", "-", "--", ".", "nan", "<na>", "na", "n/a", "#n/a", "null", "nil", "nat"})
-"""Texts that other programs write for a missing value; cells are stripped and lowercased before a comparison."""
+"""Texts that other programs write for a missing value. Cells are stripped and lowercased before the comparison."""
 OTHER_NOTATION: Final = re.compile(
     r"[+\-\u2212]?\s?[€$£¥]?\s?[+\-\u2212]?[0-9]{1,3}([.,'\u2019\s]?[0-9]{3})*([.,][0-9]+)?\s?[€$£¥%‰]?"
 )
@@ -39,7 +39,7 @@ OTHER_DATE: Final = re.compile(
 )
 """Dates such as 31.12.2024, 12/31/2024 and 2024/12/31, perhaps with a time."""
 LEADING_ZEROS: Final = "^[+-]?0[0-9]+$"
-"""Whole numbers that may be codes: as a number, 007 is 7."""
+"""Whole numbers with leading zeros, which may be codes: if 007 is read as a number, it becomes 7."""
 
 Column = Array
 
@@ -176,20 +176,20 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
         "write numbers as 1234.5 to test less and more, or declare it nominal if the categories are meant",
     ),
 )
-"""Code of the notice, the form that most cells have, the test whether a label has it, and what to declare."""
+"""For each form that most cells may have: the notice's code, the form in words, a test of labels, and the advice."""
 
 
 def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], bool]) -> Places | None:
-    """Return the codes of the labels that fail `is_one`; None if half of the cells fail, or most of a sample."""
+    """Return the codes of the labels that fail `is_one`; None if at least half of the cells have such labels."""
     sample = categories[:: max(1, len(categories) // SAMPLE)]
     if len(categories) > SAMPLE and 2 * sum(map(is_one, sample)) < len(sample):
-        return None  # most of the sample fails, so a long list is not tested to its end
+        return None  # most labels of the sample fail, so the others of the long list are not tested
     others = np.flatnonzero([not is_one(label) for label in categories])
     return others if 2 * int(counts[others].sum()) < int(counts.sum()) else None
 
 
 def _of_default_texts(feature: Feature, column: Column, labels: Sequence[Any], codes: Column) -> Iterator[Notice]:
-    """Yield a notice of words such as NA that were read as missing by default."""
+    """Yield a notice if words such as NA were read as missing values by default."""
     words = [text for text in DEFAULT_MISSING_VALUES if any(map(str.isalnum, text))]
     lost = [code for code, label in enumerate(labels) if isinstance(label, str) and label in words]
     if lost and feature.categories:
@@ -260,7 +260,7 @@ def _identifies(feature: Feature, column: Column, known: Column) -> str | None:
 def copy_notices(features: Sequence[Feature], columns: Sequence[Column]) -> Iterator[Notice]:
     """Yield a notice of each attribute that equals the target in every row.
 
-    There is none if the table has fewer than ten rows or the target is constant.
+    No notice is given if the table has fewer than ten rows or the target is constant.
     """
     place = next((place for place, feature in enumerate(features) if feature.role is Role.TARGET), None)
     if place is None:
@@ -295,7 +295,7 @@ def _is_copy(feature: Feature, column: Column, target: Feature, values: Column) 
 def target_notices(feature: Feature, column: Column, declared: ColumnDeclaration, task: str | None) -> Iterator[Notice]:
     """Yield a notice if a target of whole numbers has no declared kind, categories or task.
 
-    There is none for fewer than 3 distinct numbers, or if more than `MAX_CATEGORIES_OF_NUMBERS` are read as numbers.
+    No notice is given for fewer than 3 distinct numbers, or for more than `MAX_CATEGORIES_OF_NUMBERS` read as numbers.
     """
     if feature.role is not Role.TARGET or declared.kind is not None or declared.categories is not None or task:
         return
@@ -327,7 +327,6 @@ def _shown(feature: Feature, column: Column, rows: Places) -> tuple[str, tuple[N
 
 
 def _listed(cells: Sequence[NoticedCell], n_cells: int) -> str:
-    """Return the cells as text; "" if there are none."""
     values = [repr(cell.value) if isinstance(cell.value, str) else label_text(cell.value) for cell in cells]
     each = [f"{value} in row {cell.row}" for value, cell in zip(values, cells, strict=True)]
     return ", ".join([*each, *(["…"] if n_cells > len(cells) else [])]) + (" (counted from 0)" if each else "")

@@ -1,4 +1,4 @@
-"""Numbers: whether a cell is one, and which number a text means."""
+"""Recognize numbers, and parse texts as numbers."""
 
 import math
 from typing import Any
@@ -25,7 +25,7 @@ def number_from_text(text: str) -> float | None:
 
 
 def plain_number(cell: Any) -> float | None:
-    """Return the finite number that a cell is, or that its text means; None for anything else."""
+    """Return the finite number that a cell is or, if it is a text, means; None for any other cell."""
     if isinstance(cell, str):
         return number_from_text(cell)
     try:

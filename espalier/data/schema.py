@@ -1,6 +1,6 @@
 """The schema of a table: name, kind, role and categories of each column.
 
-The *code* of a category is its place in ``Feature.categories``; -1 means missing or never seen. Labels keep their JSON
+The *code* of a category is its index in ``Feature.categories``; -1 means missing or never seen. Labels keep their JSON
 type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories.
 """
 
@@ -56,10 +56,10 @@ class Feature:
 
     Attributes:
         name: The column's name, unique in its schema.
-        kind: Kind of its values.
-        role: Its role.
-        categories: The labels in the order that decides ties. Empty for numeric and datetime columns; in a model also
-            for ignored nominal ones.
+        kind: Kind of the column's values.
+        role: The column's role.
+        categories: The labels in the order of their codes, which decides ties. Empty for numeric and datetime columns
+            and, in a model's schema, for ignored nominal columns.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Schema:
             number, this number means a missing value, too.
 
     Raises:
-        SchemaError: The columns are not legal: for example two of one name, two targets, or a category listed twice.
+        SchemaError: The columns are not legal. For example, two have the same name, or a category is listed twice.
 
     >>> schema = Schema.from_dict({"target": "play", "columns": [
     ...     {"name": "wind", "kind": "nominal", "categories": ["weak", "strong"]},
@@ -124,7 +124,7 @@ class Schema:
 
     @cached_property
     def attributes(self) -> tuple[Feature, ...]:
-        """The columns that a tree may test, in file order; a node holds the index of its column in this tuple."""
+        """The columns that a tree may test, in file order. A node stores the index of the column it tests."""
         return tuple(feature for feature in self.features if feature.role is Role.ATTRIBUTE)
 
     @cached_property
@@ -164,7 +164,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "Schema":
-        """Read a full declaration: every column with its kind.
+        """Read a declaration that gives the kind of every column.
 
         Raises:
             SchemaError: The document is not legal.

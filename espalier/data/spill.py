@@ -1,4 +1,4 @@
-"""Columns that outgrow memory: written to a temporary file block by block; encoded columns are memory-mapped.
+"""Store columns that are too large for memory in a temporary file, and memory-map the encoded columns from there.
 
 file    | x0, rows 0–999 | x1, rows 0–999 | x0, rows 1000–1999 | … | x0, encoded | x1, encoded | …
                                                                      memory-mapped
@@ -24,7 +24,7 @@ ITEM_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class StoredArray:
-    """Where an array is in the file."""
+    """The position of an array in the file: its offset in bytes, and its number of items."""
 
     offset: int
     n_items: int
@@ -60,7 +60,7 @@ class Spill:
         return whole
 
     def mapped(self, arrays: Sequence[tuple[StoredArray, npt.DTypeLike]]) -> list[Array]:
-        """Return arrays of the file, each given with its dtype, memory-mapped and read-only."""
+        """Return memory-mapped, read-only arrays. Each is given by its position in the file and its dtype."""
         whole = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         return [np.frombuffer(whole, dtype, stored.n_items, stored.offset) for stored, dtype in arrays]
 

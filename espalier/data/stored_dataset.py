@@ -1,4 +1,4 @@
-"""Data sets whose columns are files of a folder; a column is memory-mapped while it is read."""
+"""Data sets whose columns are files of a folder. Each access to a column memory-maps its file."""
 
 import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ class LazyColumns(Sequence[Any]):
     """Columns that are computed when they are read.
 
     Attributes:
-        read: Returns the column with a given number.
+        read: Function that returns the column with a given index.
     """
 
     n_columns: int
@@ -49,7 +49,7 @@ class LazyColumns(Sequence[Any]):
 
 
 def each_column(work: Callable[..., Column], columns: Sequence[Column], *others: Sequence[Any]) -> Sequence[Column]:
-    """Return ``work(column, …)`` for each column: computed now or, for lazy columns, when it is read."""
+    """Return ``work(column, …)`` for each column. If the columns are lazy, a result is computed when it is read."""
     if not isinstance(columns, LazyColumns):
         return tuple(map(work, columns, *others))
     return LazyColumns(len(columns), lambda place: work(columns[place], *(other[place] for other in others)))
@@ -60,7 +60,7 @@ class StoredDataset(Dataset):
     """A data set whose columns are files.
 
     Attributes:
-        flags: Two sets of attribute names: those with a missing value, and those with an infinite number.
+        flags: Names of the attributes with a missing value, and names of the attributes with an infinite number.
         stored_rows: Number of rows.
     """
 
@@ -83,7 +83,7 @@ class StoredDataset(Dataset):
 
     @cached_property
     def weight(self) -> npt.NDArray[np.float64]:
-        """Row weights, float64 (n_rows,): the weight column, or ones, which are a view of a single 1."""
+        """Row weights, float64 (n_rows,): the weight column or, without it, a view of a single 1."""
         declared = next(self._columns_of(Role.WEIGHT), None)
         equal_weights = np.broadcast_to(np.float64(1.0), self.n_rows)
         return equal_weights if declared is None else np.asarray(declared, dtype=np.float64)
@@ -99,22 +99,22 @@ class StoredDataset(Dataset):
 def store_dataset(
     paths: Sequence[TableFile | str], folder: Path | str, *, check: Callable[[], None] = lambda: None, **declared: Any
 ) -> StoredDataset:
-    """Read files with the same columns as one table, and write its columns to files.
+    """Join files into one table, and write each column of the table to a file.
 
     Args:
-        paths: Files in CSV, NDJSON, Parquet, Arrow or ARFF. In NDJSON, a file may lack columns or have more.
-        folder: Folder of the columns' files and of a temporary file.
-        check: Called between blocks of rows; it may raise to end the reading.
+        paths: Files in CSV, NDJSON, Parquet, Arrow or ARFF. All must have the same columns, except NDJSON files.
+        folder: Folder for the columns' files and for a temporary file.
+        check: Called between blocks of rows. It may raise an exception to end the reading.
         **declared: As in `dataset_from_columns`.
 
     Raises:
-        DataError: A file cannot be parsed or (except NDJSON) has other columns than the first; or the disk is full; or
-            as in `dataset_from_columns`.
+        DataError: A file cannot be parsed, a file (except NDJSON) has other columns than the first file, or the disk is
+            full; or as in `dataset_from_columns`.
         SchemaError, TooLarge, MemoryError: As in `read_table`.
     """
     declaration, labelled = declare(**declared), frozenset[str]()
     files, folder = [Path(path) if isinstance(path, str) else path for path in paths], Path(folder)
-    forms = [_form_of(file, len(files)) for file in files]  # before the first is read
+    forms = [_form_of(file, len(files)) for file in files]  # checked before the first file is read
     with full_disk_refused():
         while True:
             assembler = TableAssembler(declaration, labelled=labelled, folder=folder, bytes_in_memory=BYTES_IN_MEMORY)
@@ -128,12 +128,12 @@ def store_dataset(
 
 
 def store_parts(parts: Iterable[Dataset], folder: Path, *, check: Callable[[], None] = lambda: None) -> StoredDataset:
-    """Join data sets that have the same schema into one table, and write its columns to files.
+    """Join data sets with the same schema into one table, and write each column of the table to a file.
 
     Args:
         parts: Data sets with the same schema.
         folder: Folder for the columns' files. It must not contain any yet, since cells are appended to them.
-        check: Called between parts; it may raise to end the writing.
+        check: Called between parts. It may raise an exception to end the writing.
 
     Raises:
         DataError: There are no rows, a part has another schema than the first, or the disk is full.
@@ -171,11 +171,7 @@ def full_disk_refused() -> Iterator[None]:
 
 
 def _form_of(path: TableFile, n_files: int) -> str:
-    """Return the format of a file that is read in blocks of rows.
-
-    Raises:
-        DataError: The format is read as a whole, or is unknown.
-    """
+    """Return the format of a file. Raise DataError if it is unknown or not read in blocks of rows."""
     try:
         form = format_of(path.name)
     except DataError as error:
@@ -208,10 +204,10 @@ def _of_file(error: DataError, path: TableFile, n_files: int) -> DataError:
 
 
 def _checked(block: Block, first: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the type of each column, by name, as known from the files so far.
+    """Return the type of each column by name. `first` holds the types in the files before; None at the first file.
 
     Raises:
-        DataError: This file has other columns or types than the files so far.
+        DataError: The columns or types of `block` are not those of the files before.
     """
     columns = {column.name: NO_TYPE if column.is_null else column.kind for column in block.columns}
     if first is None or first == columns:

@@ -12,9 +12,9 @@ from espalier.errors import Fault, listed
 MAX_ROWS_SHOWN: Final = 3
 MAX_TARGET: Final = 1e100
 MIN_SPREAD: Final = 1e-100
-"""Squares of smaller differences, times squared weights, may underflow: nothing could be learned from the target."""
+"""The smallest legal range of a target that varies. Squares of smaller ranges, times squared weights, may underflow."""
 MAX_WEIGHT: Final = 1e50
-"""Squared weights times squared targets may overflow for larger weights, and underflow for those below 1/MAX_WEIGHT."""
+"""Squared weights times squared targets may overflow for larger weights, or underflow for those below 1/MAX_WEIGHT."""
 
 
 def faults_where(is_bad: Mask, code: str, message: str) -> list[Fault]:

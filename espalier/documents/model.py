@@ -1,6 +1,6 @@
-"""The JSON form of a model: versioned and canonical, and checked when it is read.
+"""The JSON form of a model. It has a version and one canonical form, and is checked when it is read.
 
-Of the member ``pruning``, only the type is checked: an object or null.
+The content of the member ``pruning`` is not checked, only that it is an object or null.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ FORMAT_VERSION: Final = 1
 
 
 def to_json(model: Model) -> bytes:
-    """Return the canonical bytes, equal for equal models; raise the errors of `to_document`."""
+    """Return a model as JSON in canonical form, which is equal for equal models. Raise the errors of `to_document`."""
     # orjson writes an array like a list, and NaN as null.
     return orjson.dumps(_document(model, _body_arrays(model)), option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
 
@@ -39,7 +39,7 @@ def from_json(content: bytes | str) -> Model:
     """Read the bytes that `to_json` returns.
 
     Raises:
-        DocumentError: Not JSON, or not a model document; see `from_document`.
+        DocumentError: `content` is not JSON or not a legal model document; see `from_document`.
     """
     try:
         document = orjson.loads(content)
@@ -49,10 +49,10 @@ def from_json(content: bytes | str) -> Model:
 
 
 def to_document(model: Model) -> dict[str, Any]:
-    """Return a model as JSON values; NaN is null.
+    """Return a model as JSON values, with null for NaN.
 
     Raises:
-        NotApplicable: The model has an operating point, or a strategy for missing values other than in training.
+        NotApplicable: The model has an operating point, or another strategy for missing values than in training.
     """
     return _document(model, as_lists(_body_arrays(model)))
 
@@ -76,7 +76,7 @@ def _document(model: Model, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def from_document(document: Any) -> Model:
-    """Read a model from JSON values, checked as hostile input.
+    """Read a model from JSON values. They are checked, because they may come from an attacker.
 
     Raises:
         DocumentError: The document is not legal; each fault has its JSON pointer.

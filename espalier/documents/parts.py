@@ -22,9 +22,9 @@ RARE: Final = ("asked", "backfitted", "divided")
 
 
 def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
-    """Return a list of numbers (or, with two dimensions, a list of such lists) as an array.
+    """Return a list of numbers or, if `n_dimensions` is 2, a list of such lists as an array.
 
-    In a list of float64, but not in a list of lists, null becomes NaN.
+    If `dtype` is float64 and `n_dimensions` is 1, null becomes NaN.
 
     Raises:
         DocumentError: `values` is not such a list.
@@ -46,7 +46,7 @@ def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
 
 
 def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float, ...] | None) -> list[Fault]:
-    """Return the faults of linear models: they do not fit the schema, or no value is given to replace missing ones."""
+    """Return the faults of linear models that do not fit the schema, or whose attributes lack a value in `imputed`."""
     faults = []
     unordered = np.array([feature.unordered for feature in schema.attributes])
     if np.any((models.cut > 0) != unordered[models.feature]):
@@ -133,7 +133,7 @@ def _read_column(given: Any, path: str, schema: Schema) -> list[float]:
 
 
 def record_document(record: TrainingRecord) -> dict[str, Any]:
-    """Return a record as JSON values, without the fields in `RARE` that are empty or None."""
+    """Return a record as JSON values. Fields in `RARE` are left out if they are empty or None."""
     fields = [field.name for field in dataclasses.fields(record)]
     present = [name for name in fields if name not in RARE or getattr(record, name) not in ((), None)]
     return {

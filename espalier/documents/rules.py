@@ -42,7 +42,7 @@ def read_rules(given: Mapping[str, Any], schema: Schema) -> RuleList:
     """Read the form that `rules_document` returns.
 
     Raises:
-        DocumentError: Every fault, with its path below ``/rules``.
+        DocumentError: A member is not legal. Each fault has its path below ``/rules``.
     """
     exclusive, listed, default = given.get("exclusive"), given.get("rules"), given.get("default")
     faults = []

@@ -1,4 +1,4 @@
-"""The JSON form of a tree, as columns; every value is checked when it is read."""
+"""The JSON form of a tree: one list for each array of `Tree`. Every value is checked when it is read."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -37,12 +37,12 @@ LINEAR_DTYPES: Final[Mapping[str, type]] = {
 
 
 def tree_document(tree: Tree) -> dict[str, Any]:
-    """Return a tree as JSON columns: lists by name."""
+    """Return a tree as JSON columns, which are lists by name."""
     return as_lists(tree_arrays(tree))
 
 
 def tree_arrays(tree: Tree) -> dict[str, Any]:
-    """Return a tree as columns: arrays by name."""
+    """Return a tree as columns, which are arrays by name."""
     columns = _arrays(tree, (*TREE_DTYPES, "value"))
     columns["surrogates"] = None if tree.surrogates is None else _arrays(tree.surrogates, SURROGATE_DTYPES)
     if tree.linear is not None:
@@ -55,7 +55,7 @@ def _arrays(part: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def as_lists(part: dict[str, Any]) -> dict[str, Any]:
-    """Return JSON values: lists instead of arrays, null instead of NaN."""
+    """Return `part` as JSON values, with lists instead of arrays and null instead of NaN."""
     values: dict[str, Any] = orjson.loads(orjson.dumps(part, option=orjson.OPT_SERIALIZE_NUMPY))
     return values
 

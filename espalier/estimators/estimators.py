@@ -91,7 +91,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def apply(self, X: Any) -> Ints:  # noqa: N803
         """Return the node number of each row's leaf, int32 (n_rows,); -1 for a row in several leaves.
 
-        For a list of rules: the number of the rule that answers, from 0. The default rule has the last number.
+        If the model is a list of rules, this is the number, from 0, of the rule that answers. The default rule is last.
         """
         return self._predicted(X).leaves
 
@@ -99,8 +99,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Return the nodes that each row visits.
 
         Returns:
-            scipy.sparse.csr_matrix, bool (n_rows, n_nodes), with the nodes of ``model_.tree``. A row with a missing
-            value may visit several branches.
+            scipy.sparse.csr_matrix, bool (n_rows, n_nodes): whether a row visits a node of ``model_.tree``. A row with
+            a missing value may visit several branches.
 
         Raises:
             NotApplicable: The model is a list of rules.
@@ -119,9 +119,9 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Grow the tree without pruning and return its pruning path, as scikit-learn's trees do.
 
         Returns:
-            ``ccp_alphas``: float64 (n_trees,), ascending: for each tree of the path, from the full tree to the root
-            alone, the smallest ``ccp_alpha`` that prunes to this tree.
-            ``impurities``: float64 (n_trees,), the mean impurity of each tree's leaves, weighted by their rows.
+            ``ccp_alphas``: float64 (n_trees,), ascending: the smallest ``ccp_alpha`` that prunes to each tree of the
+            path, which begins with the full tree and ends with the root alone.
+            ``impurities``: float64 (n_trees,), the mean impurity of each tree's leaves, weighted by the leaves' rows.
 
         Raises:
             NotApplicable: The impurity of the criterion cannot be computed from the nodes.
@@ -148,7 +148,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Texts are read too, but scikit-learn's tag for that promises to take any object.
+        # Texts are legal, too, but scikit-learn's tag for texts would promise that any object is legal.
         tags.input_tags.allow_nan = True
         return tags
 
@@ -253,14 +253,14 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
 
     Args:
         preset: Name of a preset, a key of `espalier.PRESETS`.
-        nominal_columns: Columns whose values are categories, by name or number. Columns of texts need not be named, nor
-            categoricals and booleans of a pandas, polars or pyarrow table.
+        nominal_columns: Names or numbers of columns whose values are categories. Columns of texts need not be listed,
+            nor categoricals and booleans of a pandas, polars or pyarrow table.
         min_weight_fraction_leaf: Minimum share of the total weight in a leaf; ``min_weight_leaf`` applies, too.
         min_samples_leaf: Minimum number or share of rows in a leaf; sets ``min_weight_leaf``. If rows have weights, a
             minimum of more than one row is refused.
         min_samples_split: Minimum number or share of rows in a split node; sets ``min_weight_split``. Refused if rows
             have weights.
-        ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn; 0: ``pruning`` applies.
+        ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn. If it is 0, ``pruning`` applies.
         random_state: Accepted, but not used. Only held-out rows and folds are random: ``seed`` sets the held-out rows.
             The seed of ``pruning`` sets the folds.
         **fields: Fields of `espalier.TrainingConfig`. ``nominal`` may also be a list of nominal columns. The criterion
@@ -286,9 +286,9 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
             X: (n_rows, n_columns): an array, a list of rows, or a pandas, polars or pyarrow table; NaN and None are
                 missing values.
             y: (n_rows,): classes.
-            sample_weight: (n_rows,): weights of at least 0; None: all 1.
-            validation: ``(X, y)`` of other rows, on which the tree is evaluated (``model_.training.held_out``). They
-                also stop or prune it if the configuration says so.
+            sample_weight: (n_rows,): weights of at least 0. None: all weights are 1.
+            validation: ``(X, y)`` of other rows, on which the tree is evaluated (``model_.training.held_out``). If the
+                configuration needs held-out rows to stop the growth or to prune, these rows are used.
 
         Raises:
             TypeError: `X` is sparse, or only some of its column names are texts.
@@ -336,7 +336,7 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
 
 
 def _plain_value(value: Any) -> Any:
-    """Return a numpy scalar, which a grid of parameters may hold, as a Python value; any other value unchanged."""
+    """Convert a numpy scalar, which a grid of parameters may hold, to a Python value; return other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -1,4 +1,4 @@
-"""Parameters by scikit-learn's names, translated into fields of `espalier.TrainingConfig`."""
+"""Translate parameters with scikit-learn's names into fields of `espalier.TrainingConfig`."""
 
 import math
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from espalier.data.number_parsing import is_number
 from espalier.errors import EstimatorError, Fault, pointer
 
 CRITERIA: Final[Mapping[str, str]] = {"entropy": "information_gain", "log_loss": "information_gain"}
-"""scikit-learn's names of criteria that have another name here."""
+"""scikit-learn's names of criteria, each with the name in Espalier."""
 LEAST: Final[Mapping[str, int]] = {"min_samples_leaf": 1, "min_samples_split": 2}
 """Parameters that count rows, with their least values. A count equals a weight only if every row weighs 1."""
 SKLEARN_NAMES: Final = (*LEAST, "ccp_alpha")
-"""Parameters of scikit-learn that have another name here."""
+"""Parameters of scikit-learn that have another name in Espalier."""
 UNWEIGHTED: Final = "counts rows, but the rows have weights: set {field}, which adds up weights"
 MEANING: Final = "must be a whole number of at least {least}, or a share of the rows above 0 and at most 1"
 
@@ -22,9 +22,9 @@ def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: in
     """Return the fields of a configuration that scikit-learn's parameters stand for.
 
     Args:
-        given: The parameters in `SKLEARN_NAMES` by name; None: not set.
-        fields: The fields that are set by their own names; ``criterion`` may have one of scikit-learn's values.
-        n_rows: Number of training rows, of which a share is taken.
+        given: The parameters in `SKLEARN_NAMES` by name; a parameter of None is not set.
+        fields: The fields that are set by Espalier's names; ``criterion`` may also have a key of `CRITERIA`.
+        n_rows: Number of training rows, to which a share refers.
         has_weights: Whether the rows have weights.
 
     Raises:
@@ -61,7 +61,7 @@ def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: in
 
 
 def _weight(given: Any, n_rows: int, *, least: int) -> float | None:
-    """Return the weight, at least `least`, for a number or a share of rows; None if `given` is not legal."""
+    """Return a number or share of rows as a weight, which is at least `least`; None if `given` is not legal."""
     if isinstance(given, int) and not isinstance(given, bool) and given >= least:
         return float(given)
     if isinstance(given, float) and 0 < given <= 1:

@@ -25,13 +25,13 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
     """Validate X and its feature names.
 
     Args:
-        estimator: If `reset`, its `n_features_in_` and `feature_names_in_` are set; else X is compared with them.
+        estimator: The estimator. Its `n_features_in_` and `feature_names_in_` are set if `reset`, else compared with X.
         X: A two-dimensional array or list, or a pandas, polars or pyarrow table.
         reset: Whether the estimator is being fitted.
 
     Returns:
-        For a table: the table without index columns of pandas; a lazy table of polars is collected. Otherwise: an array
-        (n_rows, n_columns) of any type, which may hold NaN and infinity.
+        If X is a table, the table without index columns of pandas; a lazy table of polars is collected. Otherwise, an
+        array (n_rows, n_columns) of any type, which may hold NaN and infinity.
 
     Raises:
         ValueError: X is not two-dimensional, has no rows, or has other columns than `estimator` was fitted with.
@@ -50,7 +50,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
 
 
 def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
-    """Return the columns of a validated table or array under these names; x0, x1, … if `names` is None."""
+    """Return the columns of a validated table or array. Their names are `names` or, if it is None, x0, x1, …."""
     if _is_table(table):
         with located("", EstimatorError):
             columns = columns_of_frame(table)
@@ -64,7 +64,7 @@ def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
 
 
 def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tuple[Array, tuple[Label, ...], Ints]:
-    """Validate y: at least two classes; if the classes `known` from other rows are given, at least one.
+    """Validate y, which must have two or more classes; one is enough if `known` lists the classes of other rows.
 
     Returns:
         The distinct classes, sorted, in y's type; these classes as labels; the class code of each row, int32 (n_rows,).
@@ -111,7 +111,7 @@ def validate_weight(sample_weight: Any, n_rows: int) -> Floats | None:
 
 
 def as_label(value: Any, categories: Sequence[Label]) -> Label:
-    """Return a class as a label of a schema: the one of `categories` that equals it, else text, a number or a boolean.
+    """Return a class as a label of a schema: an equal label in `categories` or, if there is none, a new label.
 
     >>> as_label(1.0, ()), as_label("a", ()), as_label(2.0, (1, 2))
     (1, 'a', 2)
@@ -128,7 +128,7 @@ def as_label(value: Any, categories: Sequence[Label]) -> Label:
 
 
 def with_target(dataset: Dataset, target: Column, classes: tuple[Label, ...], weight: Floats | None) -> Dataset:
-    """Return a data set of attributes with a target and, if `weight` is not None, row weights."""
+    """Add a target and, if `weight` is not None, row weights to a data set of attributes."""
     features, columns = list(dataset.schema.features), list(dataset.columns)
     kind = FeatureKind.NOMINAL if classes else FeatureKind.NUMERIC
     features.append(Feature(_free_name("y", features), kind, Role.TARGET, classes))

@@ -1,4 +1,4 @@
-"""Importance of each attribute: by the gains of a tree's tests, and by permutation."""
+"""Measure the importance of attributes by the gains of a tree's tests, or by permutation."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ MAX_REPEATS: Final = 1000
 LOSS_MEASURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"classification": ("accuracy", "balanced_accuracy", "macro_f1", "log_loss"), "regression": ("rmse", "mae", "r2")}
 )
-"""Measures by which a loss can be computed, by task; the first is the default."""
+"""For each task, the measures by which a loss can be computed. The first is the default."""
 LESS_IS_BETTER: Final = frozenset({"log_loss", "rmse", "mae"})
 ALREADY_WEIGHTED: Final = frozenset({"chi_square"})
 """Criteria whose gain already grows with the weight of the rows."""
@@ -46,9 +46,9 @@ def attribute_importances(model: Model) -> Mapping[str, float]:
     """Return each attribute's share of the total gain of a tree's tests, in the order of the schema.
 
     A test counts with its gain (the decrease of the criterion's impurity, measured when the tree was grown) times the
-    weight of its rows; under chi_square, with its gain alone. The shares add up to 1; all are 0 if no test has a gain
-    (Breiman et al. 1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They favour
-    attributes with many values, which have more thresholds; see also `permutation_importances`.
+    weight of its rows or, if the criterion is chi_square, with its gain alone. The shares add up to 1; all are 0 if no
+    test has a gain (Breiman et al. 1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``).
+    They favour attributes with many values, which have more thresholds; see also `permutation_importances`.
 
     Raises:
         NotApplicable: The model is a list of rules, or its document does not give the gain of every test.
@@ -81,7 +81,7 @@ def permutation_importances(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Mapping[str, PermutationImportance]:
-    """Return how much worse a model predicts when the values of an attribute are shuffled, for each attribute.
+    """Return, for each attribute, how much worse a model predicts when the values of this attribute are shuffled.
 
     If two attributes carry the same information, it is possible that neither shows a loss. On training rows, the loss
     includes what was learned by chance (Breiman 2001, section 10), so use other rows.
@@ -89,10 +89,10 @@ def permutation_importances(
     Args:
         model: A tree or a list of rules.
         dataset: Rows with the model's columns and target: a `Dataset`, or a table as in `train`.
-        measure: One of `LOSS_MEASURES` for the task; None: accuracy, or rmse.
+        measure: One of `LOSS_MEASURES` for the task; None: accuracy for classes, rmse for numbers.
         repeats: How often each column is shuffled, from 1 to 1 000.
         seed: Seed of the shuffles, at least 0.
-        progress: Another thread may read and stop it.
+        progress: A `Progress` that another thread may read and stop.
 
     Raises:
         ConfigError: An argument is not legal.
@@ -129,7 +129,7 @@ def permutation_importances(
 
 
 def _below_one(values: Floats) -> Floats:
-    """Divide all values by one power of two, so that all are below 1 and products cannot overflow. This is exact."""
+    """Divide all values by the same power of two, which is exact. All are then below 1; products cannot overflow."""
     below: Floats = np.ldexp(values, -np.frexp(values.max(initial=0.0))[1])
     return below
 
@@ -141,9 +141,9 @@ def _score(model: Model, dataset: Dataset, measure: str, progress: Progress) -> 
 
 
 def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterator[Dataset]:
-    """Yield the data set endlessly, each time with one column in a new random order."""
+    """Yield the data set endlessly, each time with the column `name` in a new random order."""
     place = [feature.name for feature in dataset.schema.features].index(name)
-    columns = tuple(dataset.columns)  # of a stored data set: memory maps
+    columns = tuple(dataset.columns)  # memory maps, if the data set is stored
     while True:
         order = np.argsort(source.random_raw(dataset.n_rows), kind="stable")
         yield Dataset(dataset.schema, (*columns[:place], columns[place][order], *columns[place + 1 :]))

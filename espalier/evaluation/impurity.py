@@ -9,14 +9,14 @@ from espalier.arrays import Array, Floats, Places
 
 @dataclass(frozen=True, slots=True)
 class ContingencyTable:
-    """A sparse contingency table of branches and classes: only its cells with rows.
+    """A sparse contingency table of branches and classes, which has only the cells with rows.
 
     Attributes:
-        branch: Branch of each cell, (cells,).
-        target: Class of each cell, (cells,).
-        weight: Weight of the rows of each cell, above 0, (cells,).
-        branches: Weight of each branch, (branches,).
-        classes: Weight of each class, (classes,).
+        branch: Branch of each cell, intp (cells,).
+        target: Class of each cell, intp (cells,).
+        weight: Weight of the rows of each cell, above 0, float64 (cells,).
+        branches: Weight of each branch, float64 (branches,).
+        classes: Weight of each class, float64 (classes,).
     """
 
     branch: Places
@@ -34,7 +34,7 @@ def contingency_table(
     Args:
         branch: int (n_rows,): the branch of each row.
         target: int (n_rows,): the class of each row.
-        weight: float64 (n_rows,), above 0.
+        weight: float64 (n_rows,): the weight of each row, above 0.
         n_branches: Number of branches, those without rows included.
         n_classes: Number of classes, those without rows included.
     """
@@ -51,7 +51,7 @@ def contingency_table(
 
 
 def entropy_of(weights: Floats, unit: float) -> float:
-    """Return the entropy of classes from `weights`, (n_classes,); `unit`: ln 2 for bits, 1 for nats, ln 10 for bans."""
+    """Return the entropy of classes with `weights` (n_classes,). `unit`: ln 2 for bits, 1 for nats, ln 10 for bans."""
     shares, others = _shares(weights)
     # The log of the largest share is log1p(−q), with q the sum of the others: 1 − q would lose a q below 1e-16.
     logarithms = np.where(shares > 0.5, np.log1p(-np.minimum(others, 0.5)), np.log(shares))
@@ -65,7 +65,7 @@ def gini_of(weights: Floats) -> float:
 
 
 def _shares(weights: Floats) -> tuple[Floats, Floats]:
-    """Return the shares p above 0, ascending, and each 1 − p; the last as the sum of the others, to lose no digits."""
+    """Return the shares p above 0, ascending, and 1 − p of each. To lose no digits, the last 1 − p is a sum."""
     present = np.sort(weights[weights > 0])
     total = float(present.sum())
     if not total:
@@ -84,16 +84,16 @@ def variance_of(target: Array, weight: Floats) -> float:
 
 
 def distances_from_mean(target: Array, weight: Floats) -> Floats:
-    """Return each target minus the weighted mean of all, (n_rows,).
+    """Return each target minus the weighted mean of all targets, (n_rows,).
 
-    The mean of large targets loses its last digits; subtracting the mean of the distances restores them.
+    The mean of large targets is not exact to the last digits. So the mean of the distances is subtracted from them.
     """
     apart: Floats = target - np.average(target, weights=weight)
     return apart - np.average(apart, weights=weight)
 
 
 def entropy_within(cells: ContingencyTable, unit: float) -> float:
-    """Return the mean of the branches' entropies, weighted by branch; `unit` as in `entropy_of`."""
+    """Return the mean of the branches' entropies, weighted by the branches' weights. `unit` is as in `entropy_of`."""
     shares = cells.weight / cells.branches[cells.branch]
     return abs(float((cells.weight * np.log(shares)).sum())) / _total(cells) / unit
 

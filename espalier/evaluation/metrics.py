@@ -34,11 +34,11 @@ class Evaluation:
         balanced_accuracy: Mean recall of the model's classes that occur; 0 if none occurs.
         macro_f1: Mean of 2·precision·recall/(precision + recall) over the classes that occur or are predicted.
         log_loss: Mean of −ln(share of the true class), in nats; a share below 1e-15 counts as 1e-15.
-        confusion: Weights by true class (row) and predicted class (column), both in the schema's order. Data
-            rows of a class that the model does not know are left out. None above 1,000 classes.
+        confusion: Weight of the rows of each true class (first index) and predicted class (second index), in the
+            schema's order. Rows of a class that the model does not know are left out. None above 1,000 classes.
         rmse: Root of the mean squared error.
         mae: Mean absolute error.
-        r2: 1 − squared error / squared deviation from the mean; 0 where the target does not vary.
+        r2: 1 − squared error / squared deviation from the mean; 0 if the target does not vary.
     """
 
     n_rows: int
@@ -67,20 +67,20 @@ class Evaluation:
 
 
 def evaluate(model: Model, dataset: Any, *, progress: Progress | None = None) -> Evaluation:
-    """Predict every row of `dataset`, a `Dataset` or a table as in `train`, and compare with the target.
+    """Predict every row of `dataset`, a `Dataset` or a table as in `train`, and compare the results with the target.
 
     Columns are matched by name and categories by label. A row of a class that the model does not know counts as an
-    error, and the predicted share of its class as 0. Another thread may stop `progress`.
+    error, and the predicted share of this class is 0. Another thread may stop `progress`.
 
     Raises:
-        DataError: An attribute or the target is missing or of another kind, or all rows together have no weight.
+        DataError: A column of the model is missing or of another kind, or no row has a weight above 0.
         Cancelled: `progress` was stopped.
     """
     return evaluate_rows(model, as_dataset(dataset, like=model.schema), progress=progress)[0]
 
 
 def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> tuple[Evaluation, Floats]:
-    """Return the evaluation, and the loss of each row, float64 (n_rows,): 1 for an error, or the squared error."""
+    """Return the evaluation, and the loss of each row, float64 (n_rows,): 1 for a wrong class, or the squared error."""
     target, weight = target_of(model, dataset), dataset.weight
     if float(weight.sum()) <= 0:
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])

@@ -29,10 +29,10 @@ from espalier.model.number_texts import shown_bound
 from espalier.stats import chi_square_tail
 
 LOG_BASES: Final = {"2": (math.log(2), "bits"), "e": (1.0, "nats"), "10": (math.log(10), "bans")}
-"""The bases of the logarithm in entropies, each with its natural logarithm and the unit."""
+"""The legal bases of the logarithm in entropies, each with its natural logarithm and the name of the unit."""
 BASE_NAMES: Final[Mapping[float, str]] = {2: "2", math.e: "e", 10: "10"}
 TIE: Final = 1e-12
-"""Thresholds whose scores differ by at most this much are equally good; the lowest is taken."""
+"""Thresholds whose scores differ by at most this much are equally good. The lowest of them is taken."""
 SMALLEST: Final = 1e-300
 
 
@@ -42,8 +42,8 @@ class ClassShare:
 
     Attributes:
         label: The class.
-        weight: Weight of its rows.
-        share: Its share of the weight of all rows.
+        weight: Weight of the rows of this class.
+        share: Share of this class in the weight of all rows.
         self_information: −log(share), in the profile's unit; None for a class without rows.
     """
 
@@ -59,25 +59,25 @@ class ClassShare:
 
 @dataclass(frozen=True, slots=True)
 class AttributeProfile:
-    """The information of one attribute about the target, in all rows; entropies and gains are in the profile's unit.
+    """The information of one attribute about the target in all rows. Entropies and gains are in the profile's unit.
 
     An attribute without an order is split into one branch per category, an attribute with an order at its best
     threshold. N is the weight of all rows, F the weight of the rows whose value is known (Quinlan 1993, section 3.2).
 
     Attributes:
         name: Name of the attribute.
-        kind: Kind of its values.
+        kind: Kind of the attribute's values.
         n_known: Number of rows whose value is known.
         n_missing: Number of rows whose value is missing.
         n_distinct: Number of distinct known values in rows with weight.
         entropy: Entropy of the known values themselves.
         threshold: Best threshold by gain or variance decrease: a number, a category or a date; None if there is none.
-        target_entropy: Entropy of the classes among rows whose value is known. This and the fields down to `p_value`
-            are None for a regression.
-        conditional_entropy: Mean entropy of the classes within the branches, over the same rows.
+        target_entropy: Entropy of the classes among rows whose value is known. This field and all fields down to
+            `p_value` are None for a regression.
+        conditional_entropy: Mean entropy of the classes within the branches, among rows whose value is known.
         gain: (F/N) · (target entropy − conditional entropy).
         split_information: Entropy of the branches, with missing values as one more branch; 0 without a split.
-        gain_ratio: gain / split information; None where there is no split.
+        gain_ratio: gain / split information; None without a split.
         gini_decrease: (F/N) · decrease of the Gini impurity by one branch per category or by `gini_threshold`.
         gini_threshold: Best threshold by `gini_decrease`; otherwise like `threshold`.
         chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
@@ -110,7 +110,7 @@ class AttributeProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The profile of a data set: statistics of its target, and the information of each attribute about it.
+    """The profile of a data set: statistics of the target, and the information of each attribute about the target.
 
     Attributes:
         task: ``classification`` or ``regression``.
@@ -141,7 +141,7 @@ class Profile:
     variance: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, with the figures that apply to the task; an undefined one is None."""
+        """Return the JSON form, with the figures that apply to the task; an undefined figure is None."""
         of_task = SHOWN[self.task]
         names = ("task", "n_rows", "weight", "log_base", "unit", "target", *of_task["target"])
         classes = {"classes": [share.to_dict() for share in self.classes]} if self.classes else {}
@@ -174,7 +174,7 @@ def profile(dataset: Any, *, log_base: str | float = 2) -> Profile:
 
     Raises:
         ConfigError: `log_base` is none of these.
-        DataError: There is no target, or no weight.
+        DataError: There is no target, or no row has a weight above 0.
 
     >>> from espalier import dataset_from_csv
     >>> data = dataset_from_csv("wind,play\nweak,yes\nweak,yes\nstrong,no\nstrong,no\n", target="play")
@@ -219,7 +219,7 @@ def profile(dataset: Any, *, log_base: str | float = 2) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The target (class codes or numbers), row weights, number of classes, and the nats in one unit of entropy."""
+    """The target (class codes or numbers), row weights, number of classes, and the size of the entropy unit in nats."""
 
     target: Array
     weight: Floats
@@ -336,10 +336,10 @@ def _cells(table: Table, values: Values, branch: Array, n_branches: int) -> Cont
 
 
 def _best_cuts(values: Values) -> tuple[int, int]:
-    """Return the index of the last value below the best threshold by gain, and by Gini; -1 without a threshold.
+    """Return two indexes: of the last value below the best threshold by gain, and by Gini. -1 means no threshold.
 
-    With c the weight of a class in a branch of weight w, w·entropy = w·ln w − Σ c·ln c, and w·gini = w − Σ c²/w. The
-    sums are built class by class to save memory.
+    If c is the weight of a class in a branch of weight w, then w·entropy = w·ln w − Σ c·ln c and w·gini = w − Σ c²/w.
+    The sums are built class by class to save memory.
     """
     if (n := len(values.distinct)) < 2:
         return -1, -1

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def condition_text(condition: "Condition", most: int | None = None) -> str:
     """Return a condition as text: ``2.45 < petal length ≤ 4.95``, ``Outlook is Sunny or Rain``.
 
-    `most`: limit on the categories that are named; the text counts the others.
+    If there are more than `most` categories, the text names the first `most` and counts the others.
     """
     name = name_text(condition.attribute)
     if condition.known is False:

@@ -14,26 +14,27 @@ from espalier.arrays import Floats, Ints, Longs, Places
 from espalier.model.surrogates import conditions_of_starts, is_within, ragged
 
 MAX_VALUE: Final = 1e150
-"""Larger numbers are clipped to ± this, so that products with a coefficient, and squared answers, are finite."""
+"""Numbers beyond ± this value are clipped, so that products with coefficients and squared predictions are finite."""
 
 Term = tuple[int, int, float]
-"""Attribute, cut and coefficient. With cut 0, the coefficient multiplies the attribute's value (an ordinal's code).
-With cut j > 0, it multiplies an indicator: 1 if the rank of the category is at least j, else 0."""
+"""Index of the attribute, cut, and coefficient. If the cut is 0, the coefficient multiplies the attribute's value (or
+an ordinal's code). If the cut is j > 0, it multiplies an indicator: 1 if the category's rank is at least j, else 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinearModels:
-    """One linear model per node; n nodes, t terms in all; every array is read-only.
+    """One linear model for each of n nodes, with t terms in all. Every array is read-only.
 
     Attributes:
-        start: int32 (n+1); the terms of node i are ``start[i] : start[i+1]``, ascending by attribute, then by cut.
+        start: int32 (n+1); node i has the terms ``start[i] : start[i+1]``, in ascending order of attribute and cut.
         feature: int32 (t); index of each term's attribute.
         cut: int32 (t); the cut of each term; see `Term`.
         coefficient: float64 (t); the coefficient of each term.
-        intercept: float64 (n); units of the target.
+        intercept: float64 (n); the intercept of each model, in the unit of the target.
         squares: float64 (n); weighted sum of the squared residuals of the node's training rows, before smoothing.
-        rank_start: int32 (attributes + 1), rank: int32; the rank of category c of attribute a is
-            ``rank[rank_start[a] + c]``. Numeric, datetime and ordinal attributes have no entries.
+        rank_start: int32 (attributes + 1); where the ranks of each attribute begin in `rank`.
+        rank: int32; the rank of category c of attribute a is ``rank[rank_start[a] + c]``. Attributes that are not
+            nominal or boolean have no entries.
     """
 
     start: Ints
@@ -73,7 +74,7 @@ class LinearModels:
         return min(max(value, -MAX_VALUE), MAX_VALUE)
 
     def selected(self, nodes: Places) -> "LinearModels":
-        """Return the models of some nodes, renumbered in that order."""
+        """Return the models of `nodes`. Model i of the result is that of node ``nodes[i]``."""
         start, places = ragged(self.start, nodes)
         return replace(
             self,
@@ -86,7 +87,7 @@ class LinearModels:
         )
 
     def conditions(self, *, n_nodes: int, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
-        """Yield conditions (array's name, whether the condition holds, message); each relies on those before it."""
+        """Yield the conditions on the arrays (see `espalier.model.tree.Condition`). Each relies on earlier ones."""
         n_terms = len(self.feature)
         yield from conditions_of_starts("linear/start", self.start, n_nodes, n_terms)
         yield from conditions_of_starts("linear/rank_start", self.rank_start, n_attributes, len(self.rank))
@@ -110,7 +111,7 @@ class LinearModels:
 
 @dataclass(frozen=True, slots=True)
 class LeafModel:
-    """The model of a leaf: the intercept and its `Term` tuples, ascending by attribute, then by cut."""
+    """The model of a leaf: the intercept, and the terms in ascending order of attribute and cut."""
 
     intercept: float
     terms: tuple[Term, ...] = ()

@@ -1,4 +1,4 @@
-"""The majority class: the first of the heaviest classes, where weights that differ only by rounding are equal."""
+"""The majority class is the first class with the largest weight. Weights that differ only by rounding are equal."""
 
 from typing import Final
 
@@ -7,11 +7,11 @@ import numpy as np
 from espalier.arrays import Array, Ints
 
 ROUNDING: Final = 1e-12
-"""Class weights that differ by at most this share of the total are equal: the order of addition must not decide."""
+"""Class weights that differ by at most this share of their sum are equal: the order of addition must not matter."""
 
 
 def majority(weights: Array) -> Ints:
-    """Return the majority class of each row of `weights`, float64 (rows, classes), at least 0: int32 (rows).
+    """Return the majority class of each row of `weights`, float64 (rows, classes). The result is int32 (rows).
 
     >>> majority(np.array([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2]])).tolist()
     [0, 0]

@@ -29,8 +29,8 @@ class TrainingRecord:
         train: Figures on the training rows: ``n_rows`` and, if known, ``errors`` and ``accuracy``, or ``rmse`` and
             perhaps ``mae``.
         held_out: The same figures on the held-out rows; None if there are none.
-        held_out_use: None without held-out rows; ``holdout`` if they had no part in making the model; ``validation`` if
-            the growing or pruning of this model, or of one that it was made from, used them.
+        held_out_use: None without held-out rows. ``validation`` if they were used to grow or prune this model, or a
+            model that it was made from; otherwise ``holdout``.
         asked: Fingerprints of the data sets whose held-out rows were used as ``validation``.
         backfitted: Fingerprints of the data sets whose held-out rows were added to the leaves (``backfit``). These are
             training rows now, and cannot be used for validation again.
@@ -55,19 +55,18 @@ class Model:
     """An immutable trained model.
 
     Attributes:
-        schema: The columns that the model was trained on; rows to predict have values of its attributes.
-        config: How the model was grown and, in training, pruned; each field has the value that was used, never a
-            placeholder for a default.
+        schema: The columns of the training data. Rows to predict have values for the attributes among them.
+        config: How the model was grown and, in training, pruned. Each field has the value that was used, even if the
+            value is a default.
         preparation: Imputed values, and scales of the attributes.
         body: A tree, or a list of rules.
         training: The training record.
         pruning: Method and parameters of the last pruning, in training or later, as JSON; None if there was none.
         notes: Remarks for people, such as that the tree is unpruned.
-        operating_point: Decides which class is predicted; None: the largest share decides.
-        missing: The strategy for missing values of a model that `with_missing_strategy` returned; None: that of the
-            training.
-        trained: The trained model from which this one was made by `with_operating_point` or `with_missing_strategy`;
-            None if this model is the trained one. Only a trained model can be pruned or stored as a document.
+        operating_point: Decides which class is predicted. None: the class with the largest share is predicted.
+        missing: The strategy for missing values if `with_missing_strategy` made this model; None: that in `config`.
+        trained: The trained model from which `with_operating_point` or `with_missing_strategy` made this model; None if
+            this model itself was trained. Only a trained model can be pruned or stored as a document.
     """
 
     schema: Schema
@@ -120,7 +119,7 @@ class Model:
 
     @property
     def linear(self) -> LinearModels | None:
-        """The linear models of the tree's nodes; None where leaves are constants, and for a list of rules."""
+        """The linear models of the tree's nodes; None if leaves are constants or the model is a list of rules."""
         return self.body.linear if isinstance(self.body, Tree) else None
 
     @property

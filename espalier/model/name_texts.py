@@ -12,7 +12,7 @@ LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
 TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the writing direction of the rest of a line."""
 PARTING: Final = re.compile(r'^$|^[\s"]|\s$| (?:or|and|then|is|<|≤|>|=) |[∧∨¬⇔→∈{}]')
-"""Matches a name or category that needs quotes: without them, its end in a sentence would not be clear."""
+"""Matches a name or category that needs quotes. Without quotes, a reader could not see where it ends in a sentence."""
 
 
 def one_line(text: str) -> str:

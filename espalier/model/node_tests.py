@@ -5,8 +5,8 @@ from typing import Final
 LEAF: Final = 0
 """A leaf, which has no test."""
 NUMERIC: Final = 1
-"""Branch 0 where the value is at most ``threshold``, else branch 1; ordinal values are their codes."""
+"""A row takes branch 0 if its value is at most ``threshold``, else branch 1. The value of an ordinal is its code."""
 NOMINAL: Final = 2
-"""Each category has its branch: ``code_branch[code_start[i] + code]`` for a category's code at node i."""
+"""At node i, a row whose category has the code c takes the branch ``code_branch[code_start[i] + c]``."""
 UNKNOWN: Final = 3
-"""Branch 0 where the value is known, branch 1 where it is missing or a category that the schema does not list."""
+"""A row takes branch 1 if its value is missing or is a category that the schema does not list, else branch 0."""

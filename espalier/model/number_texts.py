@@ -9,7 +9,7 @@ from espalier.model.name_texts import label_line
 
 
 def number_text(value: float) -> str:
-    """Return the shortest text that reads as exactly this number: a printed rule is the rule that is applied.
+    """Return the shortest text that is read as exactly this number, so that a printed rule is the applied rule.
 
     >>> number_text(14.6155), number_text(3.0), number_text(14.838999999999999)
     ('14.6155', '3', '14.838999999999999')
@@ -18,7 +18,7 @@ def number_text(value: float) -> str:
 
 
 def weight_text(weight: float) -> str:
-    """Return a weight with at most four decimals, or with four significant digits if it would read 0."""
+    """Return a weight with at most four decimals, or with four significant digits if these decimals would be 0."""
     text = f"{weight:.4f}".rstrip("0").rstrip(".")
     return text if text != "0" else f"{weight:.4g}"
 

@@ -39,7 +39,7 @@ class OperatingPoint:
         return max((code for code in range(len(shares)) if code != self.code), key=shares.__getitem__)
 
     def decide_each(self, shares: Floats) -> Ints:
-        """Return the predicted class of each row of `shares`, float64 (rows, classes): int32 (rows)."""
+        """Return the predicted class of each row of `shares`, float64 (rows, classes). The result is int32 (rows)."""
         if shares.shape[1] == 1:
             return np.zeros(len(shares), np.int32)
         others = shares.copy()
@@ -56,8 +56,8 @@ def operating_point_from_dict(document: object, classes: Sequence[Any]) -> Opera
         classes: Classes of the model.
 
     Raises:
-        ConfigError: Every fault: not an object, a missing or unknown field, a label that is not a class, or a
-            probability that is not a number from 0 to 1.
+        ConfigError: The document is not an object, a field is missing or unknown, the label is not a class, or the
+            probability is not a number from 0 to 1. The error has all faults.
 
     >>> operating_point_from_dict({"label": "yes", "probability": 0.3}, ("no", "yes")).code
     1

@@ -1,4 +1,4 @@
-"""Values imputed into rows before the tree sees them, and scales of attributes; both learned in training.
+"""Values that replace missing values of rows, and scales of attributes. Both are learned in training.
 
 Scales are rounded so that they do not reveal the value of a row.
 """
@@ -18,7 +18,7 @@ from espalier.threads import parallel_map
 
 DAY: Final = 86_400.0
 STEPS: Final = {FeatureKind.NUMERIC: (1.0,), FeatureKind.DATETIME: (DAY, 1.0)}
-"""Steps to try for a column of each kind, largest first: are all its values multiples of the step?"""
+"""For each kind, the steps to try, largest first. A step fits a column if all values are multiples of the step."""
 BLOCK: Final = 8_192
 """Number of rows that are checked at once. The first block is enough to reject a step for most columns."""
 MAX_SPAN: Final = 1e308
@@ -30,7 +30,7 @@ class Scale:
 
     Attributes:
         span: Largest minus smallest training value, to two significant digits.
-        middle: The middle between them, rounded to a tenth of the span's order of magnitude.
+        middle: The middle between these two values, rounded to a tenth of the span's order of magnitude.
         step: The step of which every training value is a multiple: 1 (whole numbers, or seconds of a date), 86400
             (days in UTC), or 0 if there is none or a value exceeds ±2⁵³.
     """
@@ -56,12 +56,12 @@ class Preparation:
 
 
 def scales_of(attributes: Sequence[Feature], columns: Sequence[Array]) -> tuple[Scale | None, ...]:
-    """Return the scale of each attribute from its column in a `Dataset`; None for categories and without known values.
+    """Return the scale of each attribute from its column; None for an attribute of categories or without known values.
 
     >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
     (Scale(span=75.0, middle=56.0, step=1.0),)
     """
-    # Indexes are mapped, not columns, so that each thread itself reads the columns that are not in memory.
+    # Pass indexes instead of columns to the threads: a column that is not in memory is then read by its thread.
     numbers = range(len(attributes))
     n_cells = len(columns[0]) * len(columns) if len(columns) else 0
     return tuple(parallel_map(lambda number: _scale(attributes[number], columns[number]), numbers, n_cells=n_cells))

@@ -1,7 +1,7 @@
 """Conditions on one attribute, and rules made of them.
 
-A path through a tree is a list of tests; merged, it is one condition per attribute: an interval, a set of categories,
-or whether the value is known. A rule is a conjunction of such conditions with an answer. In a list, the first rule that
+The tests on a path through a tree can be merged into one condition per attribute: an interval, a set of categories, or
+whether the value is known. A rule is a conjunction of such conditions with an answer. In a list, the first rule that
 holds gives the answer.
 """
 
@@ -21,11 +21,11 @@ class Condition:
 
     Attributes:
         attribute: The attribute.
-        above: The value is greater than this; -inf where there is no lower bound.
-        at_most: The value is at most this; inf where there is no upper bound.
+        above: The value is greater than this number; -inf if there is no lower bound.
+        at_most: The value is at most this number; inf if there is no upper bound.
         categories: The value is one of these, in the schema's order; None if the condition does not list categories.
-        known: True: the value must be known. False: it must be missing, or a category that the schema does not list.
-            None: only the other fields matter.
+        known: True if the value must be known. False if it must be missing, or a category that the schema does not
+            list. None if only the other fields matter.
     """
 
     attribute: Feature
@@ -43,7 +43,7 @@ class Condition:
     def to_dict(self, most: int | None = None) -> dict[str, Any]:
         """Return the JSON form. Bounds of an ordinal attribute are categories, bounds of a datetime attribute dates.
 
-        `most`: limit on the categories that are listed; ``n_more`` counts the others.
+        If there are more than `most` categories, the first `most` are listed, and ``n_more`` counts the others.
         """
         document: dict[str, Any] = {"attribute": self.attribute.name}
         if self.categories is not None:
@@ -86,8 +86,9 @@ class RuleList:
 
     Attributes:
         rules: The rules; a rule's number is its place.
-        default: The answer where no rule holds; it has no conditions, and its number is ``len(rules)``.
-        exclusive: Whether at most one rule holds for any row, as with a tree's paths; then order does not matter.
+        default: The rule that answers if no other rule holds. It has no conditions, and its number is ``len(rules)``.
+        exclusive: Whether at most one rule holds for any row, as for the paths of a tree. If so, the order of the rules
+            does not matter.
     """
 
     rules: tuple[Rule, ...]
@@ -106,18 +107,18 @@ class RuleList:
 
     @property
     def answers(self) -> tuple[Rule, ...]:
-        """The rules and, last, the default; the index of each is its number."""
+        """The rules, followed by the default. The number of a rule is its index in this tuple."""
         return (*self.rules, self.default)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassDescription:
-    """The description of a class, as conditions on rows without missing values.
+    """The description of a class by conditions on rows without missing values.
 
     Attributes:
         label: The class.
-        conjunctions: A row is of the class if all conditions of at least one of these hold.
-        excluded: The conjunctions of all other classes: a row is of the class if none of these holds.
+        conjunctions: A row is of the class if all conditions of at least one conjunction hold.
+        excluded: The conjunctions of all other classes. A row is of the class if none of these conjunctions holds.
     """
 
     label: Label
@@ -134,6 +135,6 @@ class ClassDescription:
 
 
 def listed_categories(member: str, categories: tuple[Label, ...], most: int | None) -> dict[str, Any]:
-    """Return the first `most` categories (None: all) as a member of a JSON object; ``n_more`` counts any others."""
+    """Return a JSON object that lists the first `most` categories (None: all) as `member`; ``n_more`` counts others."""
     n_more = 0 if most is None else max(0, len(categories) - most)
     return {member: list(categories[:most]), **({"n_more": n_more} if n_more else {})}

@@ -1,4 +1,4 @@
-"""Surrogate tests (Breiman et al. 1984, chapter 5): tests of other attributes if a value is missing."""
+"""Surrogate tests (Breiman et al. 1984, chapter 5). If a value is missing, they test another attribute."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,15 +12,17 @@ from espalier.model.node_tests import NOMINAL, NUMERIC
 
 @dataclass(frozen=True, slots=True)
 class Surrogates:
-    """Tests that replace a node's own test if its value is missing or unseen (as in rpart): s tests of n nodes.
+    """Tests used if the value of the attribute that a node tests is missing or unseen (as in rpart).
+
+    The arrays describe s surrogate tests of n nodes.
 
     Attributes:
-        start: int32 (n+1); the tests of node i are ``start[i] : start[i+1]``, best first.
-        feature: int32 (s); the attribute tested instead.
+        start: int32 (n+1); node i has the tests ``start[i] : start[i+1]``, best first.
+        feature: int32 (s); index of the attribute that the surrogate tests.
         test: int8 (s); NUMERIC or NOMINAL.
         threshold: float64 (s); NaN for a nominal test.
-        below: int32 (s); the branch where the value is at most ``threshold`` (the other branch is 1 - below).
-        code_start: int32 (s+1), code_branch: int32; branches of categories, as in `Tree`, but by surrogate, not node.
+        below: int32 (s); the branch for values of at most ``threshold``; other values take the branch 1 - below.
+        code_start: int32 (s+1), code_branch: int32; branches of categories as in `Tree`, but for each surrogate.
         agreement: float64 (s); adjusted agreement, above 0 and at most 1.
     """
 
@@ -74,7 +76,7 @@ def is_within(values: Array, low: float, high: float) -> bool:
 
 
 def conditions_of_starts(name: str, start: Ints, n_rows: int, n_entries: int) -> Iterator[tuple[str, bool, str]]:
-    """Yield the conditions on the array `start`, called `name`, of a ragged table; see `ragged`."""
+    """Yield the conditions on the array `start` of a ragged table (see `ragged`). `name` is the name of the array."""
     yield name, len(start) == n_rows + 1 and start[0] == 0, f"must have {n_rows + 1} entries, the first 0"
     yield name, bool(np.all(np.diff(start) >= 0)), "must never decrease"
     yield name, start[-1] == n_entries, f"must end at the length of its entries, {n_entries}"
@@ -83,7 +85,7 @@ def conditions_of_starts(name: str, start: Ints, n_rows: int, n_entries: int) ->
 def surrogate_conditions(
     surrogates: Surrogates, n_children: Places, n_attributes: int
 ) -> Iterator[tuple[str, bool, str]]:
-    """Yield (array's name, whether the condition holds, message) of each condition; each relies on those before it."""
+    """Yield the conditions on the arrays (see `espalier.model.tree.Condition`). Each relies on earlier ones."""
     n_tests, codes = len(surrogates.feature), surrogates.code_branch
     yield from conditions_of_starts("surrogates/start", surrogates.start, len(n_children), n_tests)
     yield from conditions_of_starts("surrogates/code_start", surrogates.code_start, n_tests, len(codes))

@@ -1,7 +1,7 @@
-"""The tree itself: an immutable struct of arrays, nodes in preorder.
+"""A tree as an immutable struct of arrays, with its nodes in preorder.
 
-Node 0 is the root; the subtree of node ``i`` is the slice ``i : i + size[i]``. So every bottom-up computation is a
-reverse loop, every top-down one a forward loop, and the depth is not limited::
+Node 0 is the root; the subtree of node ``i`` is the slice ``i : i + size[i]``. So a bottom-up computation is a loop
+from the last node to the first, a top-down computation is a loop from the first to the last, and any depth is legal::
 
     node     0        1     2     3     4     5
     tests    outlook  leaf  leaf  wind  leaf  leaf
@@ -74,25 +74,25 @@ def field_state(owner: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tree:
-    """n nodes in preorder; every array is read-only.
+    """A tree of n nodes in preorder. Every array is read-only.
 
     Attributes:
-        parent: int32 (n); -1 for the root, always smaller than the node.
+        parent: int32 (n); the parent of each node, whose number is smaller than the node's; -1 for the root.
         size: int32 (n); number of nodes in the subtree, this node included; a leaf has 1.
-        child_start: int32 (n+1), child: int32 (n-1); the children of each node, two or more per test (see above).
+        child_start: int32 (n+1), child: int32 (n-1); the children of each node; see the beginning of this module.
         feature: int32 (n); index of the tested attribute, -1 at a leaf.
         test: int8 (n); LEAF, NUMERIC, NOMINAL or UNKNOWN; see `espalier.model.node_tests`.
-        threshold: float64 (n); NaN where the test is not NUMERIC.
+        threshold: float64 (n); NaN if the test is not NUMERIC.
         code_start: int32 (n+1), code_branch: int32; at the NOMINAL test of node i, the branch of the category with code
-            c is ``code_branch[code_start[i] + c]``; -1: not seen at this test in training. Other nodes have no entries.
+            c is ``code_branch[code_start[i] + c]``, or -1 if not seen there in training. Other nodes have no entries.
         fallback: int32 (n); branch of a missing or unseen value; -1: all branches (or a leaf); -2: the row ends here.
-        branch_weight: float64 (n-1); each child's share of the weight whose branch is known, in the order of ``child``.
+        branch_weight: float64 (n-1); for each entry of ``child``, its share of the rows with a known branch, by weight.
         weight: float64 (n); training weight that reached the node.
         gain: float64 (n); gain of the node's split, NaN at a leaf.
-        stats: float64 (n, k); classification: weight of each class; regression: weight, mean, squared deviations.
-        value: int32 (n) class codes, or float64 (n) numbers: the prediction of the node as a leaf, unsmoothed.
-        surrogates: Only with ``missing="surrogate"``.
-        linear: Only with ``leaf="linear"``: a model of every node; inner nodes' models serve pruning and smoothing.
+        stats: float64 (n, k); weight of each class; in a regression, weight, mean and sum of squared deviations.
+        value: int32 (n) or float64 (n); the class code or number that each node predicts as a leaf, without smoothing.
+        surrogates: Surrogate tests, only with ``missing="surrogate"``.
+        linear: A linear model of every node, with ``leaf="linear"``. Those of inner nodes are used to prune and smooth.
     """
 
     parent: Ints
@@ -187,11 +187,11 @@ class Tree:
         return np.flatnonzero(self._uncovered(chosen + 1, chosen + self.size[chosen]))
 
     def outside(self, nodes: Places) -> Mask:
-        """Return for each node whether it is outside the subtrees of `nodes`: bool (n)."""
+        """Return a mask, bool (n), of the nodes that are outside the subtrees of `nodes`."""
         return self._uncovered(nodes, nodes + self.size[nodes])
 
     def _uncovered(self, low: Places, high: Places) -> Mask:
-        """Return for each node whether it is in none of the slices ``low[i]:high[i]``: bool (n)."""
+        """Return a mask, bool (n), of the nodes that are in none of the slices ``low[i]:high[i]``."""
         inside = np.zeros(self.n_nodes + 1, dtype=np.int64)
         np.add.at(inside, low, 1)
         np.add.at(inside, high, -1)
@@ -206,7 +206,7 @@ class Tree:
         """Return a new tree made of `nodes` of this tree, which are given in the preorder of the new tree.
 
         New node i has the weight, statistics, value and linear model of node ``nodes[i]`` of this tree, and the test,
-        branches and children of node ``splits[i]``; a split of -1 makes it a leaf.
+        branches and children of node ``splits[i]``. If ``splits[i]`` is -1, the new node is a leaf.
         """
         # New leaves get the entries of the last node, which is a leaf because nodes are in preorder.
         tests = np.where(splits < 0, self.n_nodes - 1, splits).astype(np.intp)
@@ -242,7 +242,7 @@ class Tree:
         """Check that the arrays are a valid tree.
 
         Raises:
-            DocumentError: They are not; the only fault is the first one found, at ``/tree/{array}``.
+            DocumentError: The arrays are not a valid tree. The error has only the first fault, at ``/tree/{array}``.
         """
         for name, holds, message in _conditions(self, n_attributes):
             if not holds:
@@ -259,7 +259,7 @@ def children_of(parent: Ints) -> tuple[Ints, Ints]:
 
 def sizes_of(parent: Ints) -> Ints:
     """Return ``size`` of a tree in preorder from its ``parent``."""
-    # Plain lists: a loop over an array's own entries takes five times as long.
+    # Use plain lists: a loop over the entries of an array takes five times as long.
     size, parents = [1] * len(parent), parent.tolist()
     for node in range(len(parent) - 1, 0, -1):
         size[parents[node]] += size[node]
@@ -273,7 +273,7 @@ def _all_arrays(tree: Tree) -> list[Array]:
 
 
 def _conditions(tree: Tree, n_attributes: int) -> Iterator[Condition]:
-    """Yield the conditions on the arrays; each relies on those before it."""
+    """Yield the conditions on the arrays. Each relies on the conditions before it."""
     yield from _lengths(tree)
     yield from _order(tree)
     yield from _tests(tree, n_attributes)
@@ -351,7 +351,7 @@ def _amounts(tree: Tree) -> Iterator[Condition]:
 
 
 def _is_preorder(tree: Tree) -> bool:
-    """Return whether a first child follows its parent, and any other child follows the subtree of the one before."""
+    """Return whether a first child directly follows its parent, and any other child its previous sibling's subtree."""
     begins = np.empty(tree.n_nodes - 1, dtype=np.int64)
     before = tree.child[:-1]
     begins[1:] = before + tree.size[before]

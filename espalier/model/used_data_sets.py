@@ -12,16 +12,16 @@ from espalier.model.rules import RuleList
 DIVIDING: Final = ("fractional", "spread")
 """Strategies for missing values that divide a row among several branches."""
 UNNAMED: Final = "*"
-"""Stands for the data sets that an old record does not name."""
+"""An entry for the data sets that an old record does not name."""
 HALF_A_ROW: Final = 0.5
 """A larger difference between the root's weight and the number of rows is not a rounding error."""
 
 
 def training_record(model: Model) -> TrainingRecord:
-    """Return the training record of a model; fields that an old record lacks are filled with cautious values.
+    """Return the training record of a model. Fields that an old record lacks get cautious values.
 
-    If the record does not name the data set whose held-out rows the model used, or added to its statistics, any data
-    set may be the one (`UNNAMED`). If the strategy for missing values can divide rows, some rows may have been divided.
+    An old record does not name the data sets whose held-out rows the model used or added to its statistics. So any data
+    set may be one of them (`UNNAMED`). If the strategy for missing values can divide rows, `divided` is true.
     """
     record, trained_by = model.training, model.config.pruning
     pruned_by = _pruner_of(model.pruning)
@@ -40,7 +40,7 @@ def training_record(model: Model) -> TrainingRecord:
 
 
 def was_used(fingerprint: str, named: tuple[str, ...]) -> bool:
-    """Return whether a data set is, or may be, one of those named in a record.
+    """Return whether the data set with this fingerprint is, or may be, one of the data sets named in a record.
 
     >>> was_used("a", ("a", "b")), was_used("c", ("a", "b")), was_used("c", ("a", UNNAMED))
     (True, False, True)

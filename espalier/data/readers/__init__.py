@@ -30,7 +30,7 @@ class Format:
     """A file format of tables.
 
     Attributes:
-        endings: Endings of the names of its files.
+        endings: The endings of the names of files in this format.
         read: Function that yields the blocks of a table; None for JSON, which is read as a whole.
     """
 
@@ -57,7 +57,7 @@ def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **d
         stream: A stream of bytes, which is read once.
         form: One of `FORMATS`.
         limits: Limits on the size of the table.
-        **declared: As in `dataset_from_columns`; overrides the types of the format.
+        **declared: As in `dataset_from_columns`. A declared kind overrides the column's type in the file.
 
     Raises:
         DataError: The stream is not in this format or not a table, or as in `dataset_from_columns`.
@@ -82,7 +82,7 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
 
     Args:
         table: The table.
-        **declared: As in `dataset_from_columns`; overrides the types of the columns.
+        **declared: As in `dataset_from_columns`. A declared kind overrides the column's type.
 
     Raises:
         DataError: `table` is not a table or has no rows, or as in `dataset_from_columns`.
@@ -97,7 +97,7 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
 
 
 def as_dataset(table: Any, **declared: Any) -> Dataset:
-    """Return a `Dataset` unchanged, and any other table as `dataset_from_arrow` reads it."""
+    """Return `table` itself if it is a `Dataset`; otherwise read it with `dataset_from_arrow`."""
     return table if isinstance(table, Dataset) else dataset_from_arrow(table, **declared)
 
 
@@ -106,11 +106,11 @@ def dataset_from_file(path: Path | str, *, form: str | None = None, **declared: 
 
     Args:
         path: The file, such as ``table.csv`` or ``table.csv.gz``.
-        form: The format, one of `FORMATS`. None: the ending decides.
+        form: The format, one of `FORMATS`; if None, the ending of the file's name decides.
         **declared: As in `dataset_from_columns`.
 
     Raises:
-        DataError: The ending is not that of a format, or as in `read_table`.
+        DataError: No format has this ending, or as in `read_table`.
         SchemaError, TooLarge, MemoryError: As in `read_table`.
         OSError: The file cannot be read.
     """
@@ -127,7 +127,8 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
         **declared: As in `dataset_from_columns`. An empty cell is a missing value.
 
     Raises:
-        DataError: Not CSV, rows with different numbers of cells, no rows, or as in `dataset_from_columns`.
+        DataError: The source is not CSV or has no rows, or its rows have different numbers of cells; or as in
+            `dataset_from_columns`.
         SchemaError: The declaration is wrong.
         TooLarge: A line is longer than 16 MiB, or the table exceeds a limit.
         OSError: The file cannot be read.
@@ -151,7 +152,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
 def read_source(
     source: Source, form: str, *, limits: Limits = UNLIMITED, bytes_in_memory: int | None = None, **declared: Any
 ) -> Dataset:
-    """Read a data set as `read_table` does; only above `bytes_in_memory` (None: never) are columns memory-mapped."""
+    """Read a data set. If its cells have more than `bytes_in_memory` bytes, its columns are memory-mapped."""
     if form not in FORMATS:
         raise DataError([Fault("", "unknown_format", f"the format must be one of {', '.join(FORMATS)}")])
     read = FORMATS[form].read
@@ -171,7 +172,7 @@ def read_source(
 
 
 def format_of(path: Path | str) -> str:
-    """Return the format, one of `FORMATS`, by the ending of a file's name.
+    """Return the format, one of `FORMATS`, that the ending of a file's name means.
 
     Raises:
         DataError: No format has this ending.

@@ -38,7 +38,7 @@ DATE_FORMAT: Final = "yyyy-MM-dd'T'HH:mm:ss"
 DATE_PARTS: Final[Mapping[str, str]] = {
     "yyyy": "year", "MM": "month", "dd": "day", "HH": "hour", "mm": "minute", "ss": "second", "SSS": "millisecond",
 }  # fmt: skip
-"""The parts of a date that are read, as Java's SimpleDateFormat calls them."""
+"""The legal letters in a date format, as in Java's SimpleDateFormat, each with the part of the date that it means."""
 DATE_PART: Final = re.compile(r"'[^']*'|([A-Za-z])\1*|.", re.DOTALL)
 TYPES: Final = "numeric, real, integer, string, date, or categories in braces"
 WEIGHTS: Final = "weights of rows are not read: make them a column"
@@ -58,10 +58,10 @@ Cells = Sequence[str | None]
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One line of the header.
+    """An attribute, from a line of the header.
 
     Attributes:
-        parse: Returns the number of a cell, or None if it has none. Without this function, the cells stay texts.
+        parse: Function that returns the number that a cell means, or None. If `parse` is None, the cells stay texts.
         categories: The categories that the header lists; None if it lists none.
         zero: The value of a cell that a sparse row leaves out; None if no row may leave it out.
     """
@@ -75,7 +75,7 @@ class Attribute:
 
 @dataclass(slots=True)
 class Line:
-    """A line of the text, read from the left; `at` is the place of the next character."""
+    """A line of the text, which is read from left to right; `at` is the index of the next character."""
 
     number: int
     text: str
@@ -91,7 +91,7 @@ class Line:
         return self.text[self.at : self.at + 1].replace("%", "")
 
     def take(self, character: str) -> bool:
-        """Take the character if it is next, and return whether it was."""
+        """Skip blanks and, if `character` comes next, skip it and return true; otherwise return false."""
         is_next = self.next() == character
         self.at += is_next
         return is_next
@@ -117,10 +117,11 @@ class Line:
 
 
 def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
-    """Read ARFF, UTF-8.
+    """Yield the blocks of an ARFF file in UTF-8.
 
     Raises:
-        DataError: Not ARFF, no rows, a type that is not read, a row of another length, or an unlisted category.
+        DataError: The file is not ARFF or has no rows, a type cannot be read, a row has a wrong number of cells, or a
+            category is not listed.
     """
     lines = _lines(source)
     attributes = [
@@ -138,9 +139,9 @@ def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> I
 
 
 def _column(attribute: Attribute, cells: Cells, lines: Sequence[Line], missing: frozenset[str]) -> RawColumn:
-    """Return a column. If a cell should be a number but is none, it becomes infinite; inference reports it later."""
+    """Return a column. A cell that cannot be parsed becomes infinite, which `espalier.data.inference` reports later."""
     if attribute.parse is not None:
-        # Numbers that mean a missing value are found later, because they may be declared categories.
+        # Numbers that mean a missing value are replaced later, because they may be declared as categories.
         absent = {None, *(text for text in missing if number_from_text(text) is None)}
         numbers: dict[str | None, float] = dict.fromkeys(absent, np.nan)
         for cell in set(cells):
@@ -173,7 +174,7 @@ def _lines(source: Source) -> Iterator[Line]:
 
 
 def _cells_of_row(line: Line, zeros: Sequence[str | None]) -> Cells:
-    """Return the cells of a row, None where missing; a sparse row must give each cell that is None in `zeros`."""
+    """Return the cells of a row, None if missing. Where `zeros` is None, a sparse row must give the cell."""
     cells: list[str | None]
     if SPECIAL.search(line.text) is None:  # most lines
         cells = [None if cell == MISSING else cell for cell in (cell.strip(" \t") for cell in line.text.split(","))]
@@ -284,7 +285,7 @@ def _categories(line: Line) -> list[str]:
 
 
 def _date_pattern(date_format: str) -> re.Pattern[str] | None:
-    """Return the pattern of dates in a format; None if it has parts that are not read."""
+    """Return a pattern that matches dates of a format; None if a part of the format is not legal."""
     pattern = ""
     seen = set()
     for match in DATE_PART.finditer(date_format):

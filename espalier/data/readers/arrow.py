@@ -1,6 +1,6 @@
-"""Tables in Arrow's memory format: Parquet files, Arrow streams and files, and tables of pyarrow.
+"""Read Parquet files, Arrow streams, Arrow files and tables of pyarrow.
 
-A hostile file can make pyarrow allocate any amount of memory: limit the memory of a process that reads such files.
+A hostile file can make pyarrow allocate any amount of memory. Limit the memory of a process that reads such files.
 """
 
 import json
@@ -36,7 +36,7 @@ SECONDS_OF_A_DAY: Final = 86_400
 ROWS_AT_ONCE: Final = 65_536
 CELLS_AT_ONCE: Final = 1_000_000
 FILE_MAGIC: Final = b"ARROW1"
-"""The first bytes of an Arrow file; a stream has others."""
+"""The first bytes of an Arrow file. An Arrow stream begins with other bytes."""
 
 
 def columns_of_arrow(table: Any) -> list[RawColumn]:
@@ -47,10 +47,10 @@ def columns_of_arrow(table: Any) -> list[RawColumn]:
 
 
 def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], RawColumn]) -> list[RawColumn]:
-    """Return columns, each read by `read`.
+    """Return the columns that `read` returns for each pair of a name and cells.
 
     Raises:
-        DataError: Two columns have one name, or a column cannot be read; one fault per column.
+        DataError: Two columns have the same name, or a column cannot be read. The error has one fault per column.
     """
     faults: list[Fault] = []
     raw_columns: dict[str, RawColumn | None] = {}
@@ -72,7 +72,7 @@ def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], 
 
 
 def index_of_pandas(schema: Any) -> set[str]:
-    """Return the names of the columns that were an index in pandas, found by metadata or by their names."""
+    """Return the names of columns that were an index in pandas, as the metadata or the names themselves show."""
     try:
         index_columns = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, LookupError, TypeError):
@@ -125,7 +125,7 @@ def _boolean_column(name: str, chunks: Any) -> RawColumn:
 
 
 def _decimal_column(name: str, chunks: Any) -> RawColumn:
-    """Return the texts of decimals, which are exact; pyarrow's cast to double does not give the nearest one."""
+    """Return decimals as texts, which are exact; pyarrow's cast to double does not always give the nearest double."""
     return replace(_text_column(name, chunks.cast("string")), kind=FeatureKind.NUMERIC)
 
 
@@ -153,7 +153,7 @@ def _dictionary_column(name: str, chunks: Any) -> RawColumn:
 
 
 def category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, ordered: bool) -> RawColumn:
-    """Return the column that joins `parts`, pairs (categories, index of each cell's category, -1 if it is missing)."""
+    """Join parts of a column. Each part is a pair: categories, and the index of each cell's category (-1 = missing)."""
     codes = LabelCodes()
     cells = [np.empty(0, dtype=np.int32)]
     notices: tuple[Notice, ...] = ()
@@ -168,7 +168,7 @@ def category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, or
 def _run_column(name: str, chunks: Any) -> RawColumn:
     arrow = import_module("pyarrow")
     type_ = chunks.type.value_type
-    # pyarrow cannot take rows of string views.
+    # pyarrow's `take` does not support string views.
     plain = arrow.large_string() if arrow.types.is_string_view(type_) else type_
     parts = []
     for runs in chunks.chunks:  # pyarrow's decoder supports no dictionaries or extension types
@@ -191,12 +191,12 @@ COLUMN_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
     "is_dictionary": _dictionary_column,
     "is_run_end_encoded": _run_column,
 }
-"""The function that reads a column, by the test of `pyarrow.types` that the column's type passes."""
+"""For each test of `pyarrow.types`, the function that reads a column whose type passes the test."""
 EXTENSION_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
     "arrow.json": _text_column,
     "arrow.bool8": lambda name, storage: _boolean_column(name, storage.cast("bool")),
 }
-"""The function that reads the stored values of an extension type, by the type's name."""
+"""For each name of an extension type, the function that reads the type's stored values."""
 
 
 def read_parquet(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:

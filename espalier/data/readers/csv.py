@@ -1,6 +1,6 @@
-"""CSV through pyarrow: numbers as float64, texts as dictionaries, block by block on two threads.
+"""Read CSV with pyarrow, block by block on two threads: numbers as float64, texts as dictionaries.
 
-A column that pyarrow cannot read as numbers becomes labels, which may still mean numbers. Blocks that pyarrow does not
+A column that pyarrow cannot read as numbers becomes labels, which may still mean numbers. Blocks that pyarrow cannot
 parse are split by the csv module, whose errors name the line.
 """
 
@@ -44,9 +44,9 @@ def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size:
     """Read CSV (RFC 4180: commas, the first line holds the names, UTF-8), in blocks of about `size` bytes.
 
     Raises:
-        DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, a row with another number of cells, or a
-            cell that is longer than the csv module reads.
-        TooLarge: A line is too long, there are too many columns, or such a cell is above the limit of the caller.
+        DataError: The text is not UTF-8, has NUL characters or quotes that do not close, lacks names or rows, or has a
+            duplicate name, a row with a wrong number of cells, or a cell that is too long for the csv module.
+        TooLarge: A line is too long, there are too many columns, or such a long cell also exceeds `limits`.
     """
     try:
         blocks = csv_blocks(source, size=size)
@@ -58,7 +58,7 @@ def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size:
         code = error.faults[0].code
         if code == "too_long":
             raise TooLarge("bytes in one line", MAX_LINE_BYTES) from None
-        if code == LONG_CELL:  # longer than the csv module reads; report the caller's limit instead if it is lower
+        if code == LONG_CELL:  # if the limit of the caller is lower than that of the csv module, report the former
             limits.check("cell_chars", csv.field_size_limit() + 1)
         raise
     if not assembler.n_rows:
@@ -66,7 +66,7 @@ def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size:
 
 
 def rows_of_csv(source: Source) -> tuple[list[str], list[list[str]]]:
-    """Return the column names of a CSV, and its rows: one text per column."""
+    """Return the column names and the rows of a CSV. A row has one text per column."""
     blocks = csv_blocks(source, size=BLOCK_BYTES)
     names = names_of(blocks)
     check_names(names)
@@ -84,12 +84,12 @@ def parse_columns(
     Args:
         block: The block.
         names: Names of all columns of the block.
-        types: Type of each column to return: ``double``, ``text`` or ``any`` (numbers if all cells are, else text).
-        missing_values: Texts that mean a missing value in a column of numbers; a column of texts keeps them.
+        types: For each column to return, ``double``, ``text`` or ``any`` (numbers if all cells are numbers, else text).
+        missing_values: Texts that mean a missing value in a column of numbers. In a column of texts, they are labels.
 
     Returns:
-        The columns; None if the block is not UTF-8 or has NUL, a cell does not have its column's type, or pyarrow might
-        split a line differently from the csv module.
+        The columns; None if the block is not UTF-8 or has NUL, a cell does not have the type of its column, or pyarrow
+        might split a line differently from the csv module.
     """
     arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
     arrow_types = {
@@ -102,7 +102,7 @@ def parse_columns(
         return None
     try:
         if not content.isascii():
-            content.decode()  # pyarrow does not check the columns that it skips
+            content.decode()  # a check: pyarrow does not check the columns that it skips
         table = arrow_csv.read_csv(
             arrow.BufferReader(content),
             read_options=arrow_csv.ReadOptions(
@@ -123,7 +123,7 @@ def parse_columns(
 
 
 def _column(name: str, chunks: Any, missing_values: Sequence[str]) -> RawColumn | None:
-    """Return a column of numbers or of texts; None if a number is not finite: it may be a text such as NaN."""
+    """Return a column of numbers or of texts; None if a number is not finite: its text, such as NaN, may be a label."""
     arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
     if arrow.types.is_string(chunks.type):
         absent = compute.is_in(chunks, value_set=arrow.array(["", *missing_values], arrow.string()))
@@ -165,7 +165,7 @@ def _no_rows(names: Names) -> DataError:
 
 
 def _in_order(parse: Callable[[CsvBlock], Block], blocks: Iterator[CsvBlock]) -> Iterator[Block]:
-    """Parse the first block, which decides how columns are stored, then the others in threads; yield them in order."""
+    """Yield parsed blocks in order. The first, which decides how columns are stored, is parsed before all others."""
     for first in islice(blocks, 1):
         yield parse(first)
     with ThreadPoolExecutor(THREADS, thread_name_prefix="csv") as pool:

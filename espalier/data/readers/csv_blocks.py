@@ -1,4 +1,4 @@
-"""CSV in blocks of whole lines, so that the text need not be in memory as a whole.
+"""Divide CSV into blocks of whole lines, so that the text need not be in memory as a whole.
 
 A line end inside quotes is part of a cell. If quotes are used as in RFC 4180 (around whole cells, and doubled inside),
 a line end is inside quotes if and only if an odd number of quotes precede it. In other text, such as ``5" pipe,x``, the
@@ -33,7 +33,7 @@ class CsvBlock:
     """Whole lines of the table, at least one of them not empty.
 
     Attributes:
-        first_line: Number of its first line in the text, from 1.
+        first_line: Number of the block's first line in the text, from 1.
         is_regular: Whether quotes are used as in RFC 4180.
     """
 
@@ -45,10 +45,10 @@ class CsvBlock:
 def csv_blocks(stream: ByteStream, *, size: int) -> Iterator[CsvBlock]:
     """Divide CSV into blocks: the first holds only the header line, the others grow to about `size` bytes.
 
-    `stream` returns fewer bytes than requested only at its end.
+    If `stream` returns fewer bytes than requested, this is its end.
 
     Raises:
-        DataError: Quotes that do not close, or a line that is too long.
+        DataError: Quotes do not close, or a line is too long.
     """
     line, n_bytes, is_first = 1, max(min(FIRST_BLOCK_BYTES, size), len(BYTE_ORDER_MARK)), True
     content = stream.read(n_bytes)
@@ -84,7 +84,7 @@ def names_of(blocks: Iterator[CsvBlock]) -> list[str]:
     """Return the cells of the first block, the names of the columns.
 
     Raises:
-        DataError: There is no block, or the first is not CSV.
+        DataError: There is no block, or the first block is not CSV.
     """
     for first in blocks:
         return next(names for _, names in _lines_of(first))
@@ -95,7 +95,7 @@ def check_names(names: Sequence[str]) -> None:
     """Check that each column has a unique name.
 
     Raises:
-        DataError: A column has no name, or two columns have one name.
+        DataError: A column has no name, or two columns have the same name.
     """
     faults = [
         Fault("", "empty_name", f"column {place + 1} has no name") for place, name in enumerate(names) if name == ""
@@ -129,7 +129,7 @@ def not_csv(message: str, code: str = "not_csv") -> DataError:
 
 
 def _lines_of(block: CsvBlock) -> Iterator[tuple[int, list[str]]]:
-    """Yield, for each row that is not empty, the number of its last line and its cells."""
+    """Yield the number of the last line and the cells of each row that is not empty."""
     try:
         text = block.content.decode()
     except UnicodeDecodeError as error:
@@ -156,7 +156,7 @@ def _count_line_ends(content: bytes) -> int:
 
 
 def _quotes(content: bytes) -> Places | None:
-    """Return the index of each quote; None if an opening quote starts no cell or a closing one ends none."""
+    """Return the indexes of quotes; None if an opening quote starts no cell, or a closing quote ends no cell."""
     if b'"' not in content:
         return np.empty(0, dtype=np.intp)
     text = np.frombuffer(content, dtype=np.uint8)
@@ -169,9 +169,9 @@ def _quotes(content: bytes) -> Places | None:
 
 
 def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_end: bool) -> int:
-    """Return the end of the last complete row (the first, if `only_first`); 0 if no row is known to be complete.
+    """Return the end of the last complete row, or of the first if `only_first`; 0 if no row is known to be complete.
 
-    The end of the file (`at_end`) completes the last row. `quotes` as in `_quotes`.
+    `at_end`: whether the file ends here, which completes the last row. `quotes`: the result of `_quotes`.
     """
     whole = len(content) if at_end else 0
     if only_first:
@@ -190,7 +190,7 @@ def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_
 
 
 def _row_ends(content: bytes) -> Iterator[int]:
-    """Yield the end of each non-empty row that the csv module reads, unless it is the end of the content."""
+    """Yield the index where each non-empty row ends for the csv module, except at the end of the content."""
     lines = io.StringIO(content.decode("latin-1"), newline="")
     try:
         yield from (lines.tell() for row in csv.reader(lines) if row and lines.tell() < len(content))

@@ -17,11 +17,11 @@ def columns_of_frame(table: Any) -> list[RawColumn]:
     """Return the columns of a pandas, polars or pyarrow table, or of anything with ``__arrow_c_stream__``.
 
     Texts are nominal, numbers numeric, true and false boolean, dates and timestamps datetime. A timestamp without a
-    time zone is in UTC. Ordered categoricals are ordinal. Others are datetime if all of their categories are dates,
-    boolean if all are booleans, else nominal, even if the categories are numbers.
+    time zone is taken as UTC. Ordered categoricals are ordinal. Other categoricals are datetime if all categories are
+    dates, boolean if all categories are booleans, else nominal, even if the categories are numbers.
 
     Raises:
-        DataError: `table` is none of these, two columns have one name, or a type cannot be read, such as times of day.
+        DataError: `table` is no such table, two columns have the same name, or a type, such as times, cannot be read.
     """
     if not is_frame(table):
         message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"

@@ -27,11 +27,11 @@ def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **dec
 
     Args:
         content: The document.
-        limits: How large the table may be.
+        limits: Limits on the size of the table.
         **declared: As in `dataset_from_columns`.
 
     Raises:
-        DataError: Not JSON (code ``not_json``), not such a document, or as in `dataset_from_columns`.
+        DataError: `content` is not JSON (code ``not_json``) or no such document, or as in `dataset_from_columns`.
         SchemaError: The declaration is wrong.
         TooLarge: The table exceeds a limit.
 
@@ -51,10 +51,10 @@ def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **dec
 
 
 def json_rows(content: bytes | str) -> list[Mapping[str, Any]]:
-    """Return the rows of a JSON document.
+    """Return the rows of a JSON document, which has the form that `dataset_from_json` reads.
 
     Raises:
-        DataError: The document is not a table.
+        DataError: The content is not JSON or not such a document.
     """
     document = _document(content)
     if "rows" in document:
@@ -69,7 +69,7 @@ def json_rows(content: bytes | str) -> list[Mapping[str, Any]]:
 
 
 def read_ndjson(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
-    """Read JSON objects, one per line; empty lines are skipped.
+    """Yield the blocks of a table whose lines are JSON objects. Empty lines are skipped.
 
     Raises:
         DataError: There are no rows, or a line is not a JSON object.
@@ -116,7 +116,7 @@ def _document(content: bytes | str) -> dict[str, Any]:
 
 
 def _moved(error: InvalidInput, prefix: str) -> InvalidInput:
-    """Return the error with `prefix` before each path, except the paths of keywords."""
+    """Return the error with `prefix` before each path, except paths of the keywords target, task and missing_values."""
     return type(error)(
         fault
         if fault.path.split("/")[1:2] in (["target"], ["task"], ["missing_values"])

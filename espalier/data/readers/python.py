@@ -57,23 +57,25 @@ def dataset_from_columns(
     like: Schema | None = None,
     limits: Limits = UNLIMITED,
 ) -> Dataset:
-    """Read a data set from columns of JSON values, all of one length.
+    """Read a data set from columns of JSON values, all of the same length.
 
     Args:
-        columns: Name -> cells: numbers, texts, true, false, None; or one-dimensional numpy arrays of numbers
-            (NaN is missing), booleans, dates, texts or Python objects.
-        target: The column to learn; overrides the schema's.
+        columns: The cells of each column, by its name: a list of numbers, texts, true, false and None, or a
+            one-dimensional numpy array of numbers (NaN is missing), booleans, dates, texts or Python objects.
+        target: Name of the column to learn. It overrides the target of the schema.
         schema: A declaration (see `espalier.data.schema.parse_declaration`). Other columns are inferred: numbers are
             numeric, booleans boolean, date objects datetime, and all others nominal. If no column is an array, texts of
-            numbers and booleans count as such. A target of at most 20 distinct whole numbers is read as classes.
-        task: ``classification`` or ``regression``; overrides the schema's task, and a target kind that does not fit it.
-        missing_values: Texts that mean a missing value; overrides the schema's. If neither is given, they are ``?``
-            and ``NA``. If one is the text of a number, this number means a missing value, too.
-        weight: The column of row weights.
-        ignore: Columns that are stored but not used.
+            numbers and of booleans count as numbers and booleans. A target of at most 20 distinct whole numbers is read
+            as classes.
+        task: ``classification`` or ``regression``. It overrides the task of the schema, and the kind of a target that
+            does not fit the task.
+        missing_values: Texts that mean a missing value, by default those that the schema lists, else ``?`` and ``NA``.
+            The text of a number also makes this number a missing value.
+        weight: Name of the column of row weights.
+        ignore: Names of columns that are stored but not used.
         like: A schema that replaces `target`, `schema`, `task` and `missing_values`. The table may lack columns of
             this schema. Categories that this schema does not list are added after those that it lists.
-        limits: How large the table may be.
+        limits: Limits on the size of the table.
 
     Raises:
         DataError: There are no rows, a declared column does not exist, or cells do not fit their kind.
@@ -97,7 +99,6 @@ def dataset_from_columns(
 
 
 def _column_from_python(name: str, cells: Any) -> RawColumn:
-    """Return a one-dimensional numpy array or a list of Python objects as a column."""
     return column_from_array(name, cells) if isinstance(cells, np.ndarray) else column_from_objects(name, cells)
 
 

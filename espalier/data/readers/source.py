@@ -1,4 +1,4 @@
-"""The bytes of a table: decompressed, counted against a limit, and kept for a second reading."""
+"""Read the bytes of a table. They are decompressed, counted against a limit, and can be read a second time."""
 
 import gzip
 import tempfile
@@ -15,7 +15,7 @@ from espalier.errors import DataError, Fault
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 MAX_BYTES_IN_MEMORY: Final = 1_000_000
-"""A copy of more bytes becomes a temporary file."""
+"""If the copy of a stream has more bytes, it becomes a temporary file."""
 MAX_IDLE_BYTES: Final = 2**20
 """Maximum number of consecutive compressed bytes that yield no content, such as empty members of gzip."""
 BYTES_AT_ONCE: Final = 2**20
@@ -40,11 +40,10 @@ class TableFile(Protocol):
 
 
 class Source:
-    """The bytes of a stream, kept so that they can be read a second time.
+    """The bytes of a stream, which can be read a second time.
 
     Args:
-        is_file: Whether `stream` is a seekable file at its start. If not, the bytes that are read are copied, in memory
-            up to `MAX_BYTES_IN_MEMORY`.
+        is_file: Whether `stream` is a seekable file at its start. If not, all bytes that are read are also copied.
     """
 
     def __init__(self, stream: Any, *, limits: Limits = UNLIMITED, is_file: bool = False) -> None:
@@ -110,7 +109,7 @@ def unpacked(stream: ByteStream) -> ByteStream:
 
 
 def unpacked_file(file: IO[bytes]) -> ByteStream:
-    """Return the decompressed content of a file if it is gzip, else the file. It must be at its start."""
+    """Return the decompressed content of a file if it is gzip, else the file. `file` must be at its start."""
     is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     file.seek(0)
     return unpacked(file) if is_packed else file

@@ -79,9 +79,9 @@ def post_fork(_server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Refuse new connections as soon as this process stops.
+    """Make this process refuse new connections as soon as it is told to stop.
 
-    On SIGTERM gunicorn accepts no more connections, but keeps the listening socket open until its last request is
+    On SIGTERM gunicorn accepts no more connections, but keeps the listening socket open until the last request is
     answered. Then gunicorn resets the connections that were made meanwhile; no setting changes this. So the process
     first accepts the connections that wait already, and then replaces the listening socket by a socket at another port.
 

@@ -75,9 +75,9 @@ def visited_nodes(model: Model, row: Mapping[str, Any]) -> list[int]:
 
 
 def attributes_read(tree: Tree, flow: RowFlow, nodes: Mask) -> list[int]:
-    """Return the indexes of the attributes that the tests in the mask `nodes`, bool (n), and their surrogates read.
+    """Return the indexes of the attributes that a row is asked for at the tests among `nodes`, and at their surrogates.
 
-    Each index occurs once, in the order of the nodes.
+    `nodes` is bool (n). Each index occurs once, in the order of the nodes.
     """
     read: dict[int, None] = {}
     for node in np.flatnonzero(nodes & (tree.test != LEAF)).tolist():

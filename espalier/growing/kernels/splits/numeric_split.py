@@ -281,8 +281,8 @@ def _middle_place(work, sequence, n_known, lightest, heaviest):
     """Return how many rows with known value lie below the threshold nearest to the middle; 0 if there is no threshold.
 
     A threshold lies between different values; under near_median, also between different targets. A row of weight 2
-    counts as two rows. The middle of n rows is n // 2 + ½. Of two thresholds at the same distance from it, the upper
-    one is preferred, but at the distance ½ the lower one. With 6 rows, 3 rows below it are best, then 4, 5, 2, 1.
+    counts as two rows. Of n rows, n // 2 + ½ should lie below. Of two equally near thresholds, the upper one is
+    preferred, but at the distance ½ the lower one. Of 6 rows, 3 should lie below, or else 4, 5, 2, or 1.
     """
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first_value = work.columns.value_start[work.search.attribute]

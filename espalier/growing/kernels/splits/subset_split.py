@@ -161,10 +161,10 @@ def _set_right(work):
 
 
 def _order_categories(work, which):
-    """Write an order of the categories present into categories.order; equal ones ascend by code.
+    """Sort the categories present, and write the order into categories.order. Of equal ones, the lower code is first.
 
-    They are ordered by mean target, or by the share of the second of two classes. With more classes, they are ordered
-    by the share of class `which`; if `which` is n_classes, along the principal component of the class shares.
+    A regression sorts by mean target, two classes by the share of the second class. More classes sort by the share of
+    class `which` or, if `which` is n_classes, along the principal component of the class shares.
     """
     n_classes = work.parameters.n_classes
     if n_classes > 2 and which == n_classes:

@@ -1,4 +1,4 @@
-"""Dates and times: ISO 8601 text from and to seconds since 1970-01-01 UTC."""
+"""Convert dates and times from ISO 8601 text to seconds since 1970-01-01 UTC, and back."""
 
 import math
 from datetime import UTC, date, datetime, timedelta

@@ -97,8 +97,8 @@ def list_jobs(query: dict[str, Any]) -> Response:
 def get_job(query: dict[str, Any], job_id: str) -> Response:
     """Return a job, or wait for its end.
 
-    With `wait`, the response comes when the job has ended, but at the latest after `wait` seconds. At most a quarter of the threads
-    may wait; further requests are answered at once. Repeat the request while `state` is queued or running.
+    With `wait`, the response comes when the job has ended, but at the latest after `wait` seconds. At most a quarter of
+    the threads may wait; further requests are answered at once. Repeat the request while `state` is queued or running.
     """
     service = current_service()
     deadline = time.monotonic() + query["wait"]

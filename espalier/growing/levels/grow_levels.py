@@ -85,7 +85,7 @@ class ColumnWorker:
         return marks
 
     def _advance(self, levels: Sequence[Level]) -> None:
-        """Append to the state those of `levels` that it lacks; begin again at the root if `levels` are of another tree."""
+        """Append to the state the `levels` that it lacks; begin again at the root if they are of another tree."""
         n_known = len(self._levels)
         if n_known > len(levels) or any(mine is not level for mine, level in zip(self._levels, levels, strict=False)):
             self._begin()

@@ -114,7 +114,8 @@ class LabelCodes:
             if cell is None:
                 codes.append(-1)
                 continue
-            key = cell if type(cell) is str else label_key(cell)
+            # Datetimes that differ only in `fold`, the two hours of a time change, are equal in Python.
+            key = cell if type(cell) is str else (label_key(cell), getattr(cell, "fold", 0))
             code = self._codes.setdefault(key, len(self.labels))
             if code == len(self.labels):
                 self.labels.append(cell)

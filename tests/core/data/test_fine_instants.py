@@ -1,7 +1,9 @@
 """Instants finer than a microsecond are cut off to it, and a notice says so, whatever they come in."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas
@@ -71,3 +73,11 @@ def test_instants_of_whole_microseconds_are_not_told_whatever_digits_their_texts
         dataset_from_rows([{"a": "0.1234567"}, {"a": "x"}, {"a": "y"}]),  # no instants
     ):
         assert not any(notice.code == "finer_than_microseconds" for notice in data.notices)
+
+
+def test_both_hours_of_a_time_change_are_different_instants() -> None:
+    first = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    second = first.replace(fold=1)
+    assert first == second  # so Python says
+    found = dataset_from_rows([{"at": first}, {"at": second}, {"at": first}])
+    assert [cell - found.columns[0][0] for cell in found.columns[0].tolist()] == [0.0, 3600.0, 0.0]

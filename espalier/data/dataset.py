@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from espalier.arrays import Array, Floats, Ints, Places
+from espalier.arrays import Array, Floats, Ints, Mask, Places
 from espalier.data.instants import instant_text
 from espalier.data.labels import Label, meaning
 from espalier.data.notices import Notice, cell_notices, copy_notices
@@ -137,7 +137,7 @@ class Dataset:
         copies = copy_notices(self.schema.features, self.columns)
         return tuple(dict.fromkeys((*self.reading_notices, *shown, *copies)))
 
-    def take(self, rows: Sequence[int] | Places) -> "Dataset":
+    def take(self, rows: Sequence[int] | Places | Mask) -> "Dataset":
         """Return a data set of some rows, with the same schema and no `reading_notices`.
 
         Args:

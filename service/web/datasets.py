@@ -172,9 +172,9 @@ def _declaration_page(data_set_id: str, problem: Any = None) -> Response:
 def _target_choices(schema: espalier.Schema, target: str) -> list[tuple[str, str]]:
     """Return the columns that the menu of targets offers: the first `MAX_TARGETS`, and the chosen column."""
     features = schema.features
-    choices = [(str(place), one.name) for place, one in enumerate(features[:MAX_TARGETS])]
+    choices = [(str(place), cut(one.name, 60)) for place, one in enumerate(features[:MAX_TARGETS])]
     if _is_place(target, schema) and int(target) >= MAX_TARGETS:
-        choices.append((target, features[int(target)].name))
+        choices.append((target, cut(features[int(target)].name, 60)))
     return choices
 
 

@@ -64,13 +64,14 @@ def text_of(html: str) -> str:
 
 
 class Structure(HTMLParser):
-    """What a strict policy would forbid, fields by their ids, and labels by what they are for."""
+    """What a strict policy would forbid, fields by their ids, labels by what they are for, and lists of words."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.forbidden: list[str] = []
         self.ids: list[str] = []
         self.labelled: set[str] = set()
+        self.lists: set[str] = set()
         self.addresses: list[str] = []
         self.values: dict[str, str] = {}
         self.described: dict[str, str] = {}
@@ -88,6 +89,8 @@ class Structure(HTMLParser):
             self.ids.append(given["id"])
         if tag == "label":
             self.labelled.add(given.get("for", ""))
+        if "list" in given:
+            self.lists.add(given["list"])
         if "name" in given and tag == "input":
             self.values[given["name"]] = given.get("value", "")
         if "aria-describedby" in given:

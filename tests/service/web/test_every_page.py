@@ -62,6 +62,7 @@ def test_a_page_keeps_the_strict_policy_and_labels_its_fields(site: Site, path: 
     assert [one for one in found.addresses if not one.startswith(("/ui/", "/static/", "#", "?", "/docs"))] == []
     assert len(found.ids) == len(set(found.ids))
     assert found.labelled - {""} <= set(found.ids)
+    assert found.lists <= set(found.ids)
     assert is_part(path) or "<h1>" in html
     assert "None" not in text_of(html).split()
 

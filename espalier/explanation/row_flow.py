@@ -75,7 +75,7 @@ def visited_nodes(model: Model, row: Mapping[str, Any]) -> list[int]:
 
 
 def attributes_read(tree: Tree, flow: RowFlow, nodes: Mask) -> list[int]:
-    """Return the indexes of the attributes that a row is asked for at the tests among `nodes`, and at their surrogates.
+    """Return the indexes of the attributes that are read at the tests among `nodes`, by a test or by its surrogates.
 
     `nodes` is bool (n). Each index occurs once, in the order of the nodes.
     """

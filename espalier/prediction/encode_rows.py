@@ -12,14 +12,12 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+import espalier  # tables are imported only when one is first predicted
 from espalier.data.column import JSON_TYPES, UNREADABLE, UnreadableError, plain_cell
-from espalier.data.dataset import Dataset
 from espalier.data.instants import parse_instant
 from espalier.data.labels import NOT_TEXT, category_codes, is_not_text
 from espalier.data.missing_values import MissingValues
 from espalier.data.number_parsing import number_from_text, plain_number
-from espalier.data.readers import as_dataset
-from espalier.data.readers.frames import is_frame
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import Fault, RowError, listed, pointer, within
 
@@ -160,9 +158,12 @@ def rows_to_predict(schema: Schema, rows: Any) -> Sequence[Mapping[str, Any]]:
         return rows
     if isinstance(rows, Mapping | str | bytes):
         raise RowError([Fault("", "wrong_type", "must be a list of rows or a table; of a single row, make a list")])
-    if not isinstance(rows, Dataset) and not is_frame(rows):
+    if isinstance(rows, espalier.Dataset):
+        table = rows
+    elif any(hasattr(type(rows), name) for name in ("columns", "__arrow_c_stream__")):
+        table = espalier.dataset_from_arrow(rows, like=schema)
+    else:
         return rows  # type: ignore[no-any-return]
-    table = as_dataset(rows, like=schema)
     names = [feature.name for feature in schema.attributes if table.schema.place(feature.name) is not None]
     return [{name: row[name] for name in names} for row in table.rows()]
 

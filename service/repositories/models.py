@@ -126,7 +126,7 @@ def version_numbers(session: Session, *, names: Collection[str] | None = None) -
     """Return (model name, number, is not archived) for each version of the models `names` (None: all), newest first."""
     query = select(ModelName.name, Version.number, Version.archived.is_(None)).join_from(Version, ModelName)
     query = query if names is None else query.where(ModelName.name.in_(names))
-    return session.execute(query.order_by(Version.id.desc()).limit(MAX_LISTED)).tuples().all()
+    return session.execute(query.order_by(Version.id.desc()).limit(MAX_LISTED)).all()
 
 
 def _is_text(name: str) -> bool:

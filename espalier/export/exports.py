@@ -149,5 +149,8 @@ def _notes(model: Model) -> Iterator[str]:
     yield f"Missing values and categories that training did not see: {model.missing_strategy}"
     if model.missing_strategy != model.config.missing:
         yield "(another strategy than in training)"
+    if model.operating_point is not None:
+        code, probability = model.operating_point.code, model.operating_point.probability
+        yield f"Class number {code} (from 0) is the answer if its probability reaches {probability!r}"
     if any(feature.kind is FeatureKind.DATETIME for feature in model.schema.attributes):
         yield "Dates are numbers here: seconds since 1970-01-01 UTC"

@@ -12,7 +12,6 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-import espalier  # tables are imported only when one is first predicted
 from espalier.data.column import JSON_TYPES, UNREADABLE, UnreadableError, plain_cell
 from espalier.data.instants import parse_instant
 from espalier.data.labels import NOT_TEXT, category_codes, is_not_text
@@ -148,22 +147,22 @@ def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:
 
 
 def rows_to_predict(schema: Schema, rows: Any) -> Sequence[Mapping[str, Any]]:
-    """Return the rows of a `Dataset` or table, without columns that are no attributes; return other rows unchanged.
+    """Return the rows of a `Dataset` or table, with the attributes of `schema` only; return other rows unchanged.
 
     Raises:
-        RowError: One row is given instead of a list.
-        DataError: A column of the table has another kind than in the schema.
+        RowError: One row is given instead of a list, or something that has no rows.
+        DataError: As in `attributes_of`.
     """
     if isinstance(rows, list):
         return rows
-    if isinstance(rows, Mapping | str | bytes):
+    is_table = any(hasattr(type(rows), name) for name in ("fingerprint", "columns", "__arrow_c_stream__"))
+    if isinstance(rows, Mapping | str | bytes) or not (is_table or hasattr(rows, "__iter__")):
         raise RowError([Fault("", "wrong_type", "must be a list of rows or a table; of a single row, make a list")])
-    if isinstance(rows, espalier.Dataset):
-        table = rows
-    elif any(hasattr(type(rows), name) for name in ("columns", "__arrow_c_stream__")):
-        table = espalier.dataset_from_arrow(rows, like=schema)
-    else:
+    if not is_table:
         return rows  # type: ignore[no-any-return]
+    from espalier.data.readers import attributes_of  # noqa: PLC0415 - predictions of lists do not wait for this
+
+    table = attributes_of(rows, schema)
     names = [feature.name for feature in schema.attributes if table.schema.place(feature.name) is not None]
     return [{name: row[name] for name in names} for row in table.rows()]
 

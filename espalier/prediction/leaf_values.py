@@ -12,6 +12,7 @@ import numpy as np
 
 from espalier.arrays import Array, Floats
 from espalier.data.labels import Label, legal_classes
+from espalier.data.number_parsing import is_number
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model
 from espalier.model.operating_point import OperatingPoint
@@ -139,9 +140,9 @@ def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
     """
     if point is None:
         return model
-    if not 0 <= point.code < len(model.schema.classes):
+    if type(point.code) is not int or not 0 <= point.code < len(model.schema.classes):
         raise ConfigError([Fault("/operating_point/label", "unknown_value", legal_classes(model.schema.classes))])
-    if not 0 <= point.probability <= 1:
+    if not is_number(point.probability) or not 0 <= point.probability <= 1:
         raise ConfigError([Fault("/operating_point/probability", "not_legal", "must be a number from 0 to 1")])
     cached = _by_point(model)
     with_point = cached.get(point)

@@ -20,14 +20,14 @@ def predict(
 
     Args:
         model: The model.
-        rows: A list of objects that map attribute names to JSON values; or a `Dataset` or table as in `train`, whose
-            columns are matched by name, and columns that are no attributes of the model are ignored.
+        rows: A list of objects that map attribute names to JSON values; or a `Dataset` or table as in `train`. Of a
+            table, the columns with the names of attributes are read.
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as the model does.
         progress: Its share is updated with each row; another thread may stop it.
 
     Raises:
         RowError: Rows have faults; each has a path ``/{row}/{attribute}``.
-        DataError: A column of a table has another kind than in the model.
+        DataError: A table has none of the attributes, or an attribute has another kind than in the model.
         ConfigError: There is no such strategy, or the model cannot use it.
         Cancelled: `progress` was stopped.
     """
@@ -45,7 +45,7 @@ def predict_each(model: Model, rows: Any, *, missing: str | None = None) -> list
 
     Raises:
         RowError: One row is given instead of a list.
-        DataError: A column of a table has another kind than in the model.
+        DataError: As in `predict`. A cell of a table that cannot be read refuses the whole table.
         ConfigError: There is no such strategy, or the model cannot use it.
     """
     predictor = predictor_for(with_missing_strategy(model, missing))

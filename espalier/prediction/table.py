@@ -9,9 +9,8 @@ import numpy as np
 from espalier.arrays import Floats, Ints, Mask
 from espalier.data.dataset import Column, Dataset
 from espalier.data.labels import Label
-from espalier.data.readers import as_dataset
+from espalier.data.readers import attributes_of, check_has_attributes
 from espalier.data.schema import Schema
-from espalier.errors import DataError, Fault, listed
 from espalier.model.model import Model
 from espalier.prediction.answers import Prediction
 from espalier.prediction.batch import predict_batch
@@ -58,7 +57,7 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as the model does.
 
     Raises:
-        DataError: An attribute has another kind than in the model.
+        DataError: An attribute has another kind than in the model, or the table has none of the attributes.
         ConfigError: There is no such strategy, or the model cannot use it.
 
     >>> import espalier
@@ -68,7 +67,7 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
     ['yes', 'no']
     """
     reading = with_missing_strategy(model, missing)
-    whole = _with_all_attributes(reading, as_dataset(dataset, like=model.schema))
+    whole = _with_all_attributes(reading, attributes_of(dataset, model.schema))
     cells = encode_columns(reading, whole)
     many = predict_batch(reading, cells)
     absent = np.array([column.missing() for column in cells.columns]).reshape(-1, whole.n_rows)
@@ -100,9 +99,7 @@ def check_table(model: Model, schema: Schema) -> None:
     """
     nothing: list[Column] = [np.empty(0, np.int32) if feature.coded else np.empty(0) for feature in schema.features]
     encode_columns(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))
-    if not any(schema.place(feature.name) is not None for feature in model.schema.attributes):
-        legal = listed(feature.name for feature in model.schema.attributes)
-        raise DataError([Fault("", "no_attributes", f"the table has none of the model's attributes: {legal}")])
+    check_has_attributes([feature.name for feature in schema.features], model.schema)
 
 
 def _with_all_attributes(model: Model, dataset: Dataset) -> Dataset:

@@ -185,12 +185,13 @@ def _bytes_of_rows(n_rows: int, config: TrainingConfig) -> int:
 
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
+        path.stat()  # raises if there is no such file
         return [path]
-    found = sorted(each for each in path.iterdir() if not each.name.startswith((".", "_")))
-    for folder in (each.name for each in found if each.is_dir()):
-        message = f"{path.name!r} holds the folder {folder!r}: only the files of one folder are read"
-        raise DataError([Fault("", "folder", message)])
-    files = [each for each in found if each.is_file()]
+    files = sorted(each for each in path.iterdir() if not each.name.startswith((".", "_")))
+    for file in files:
+        if not file.is_file():  # a folder, or a link to nothing
+            message = f"{file.name!r} in the folder {path.name!r} is no regular file, so it cannot be read"
+            raise DataError([Fault("", "no_file", message)])
     if not files:
         raise DataError([Fault("", "empty", f"there are no files in the folder {path.name!r}")])
     return files

@@ -1,7 +1,7 @@
 """Read data sets from files, streams of bytes and data frames."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,9 @@ from espalier.data.readers.csv import read_csv
 from espalier.data.readers.frames import columns_of_frame
 from espalier.data.readers.json import dataset_from_json, read_ndjson
 from espalier.data.readers.source import ByteStream, Source, opened
+from espalier.data.schema import Schema
 from espalier.data.spill import MAX_BYTES_IN_MEMORY
-from espalier.errors import DataError, Fault
+from espalier.errors import DataError, Fault, listed
 
 PACKED: Final = ".gz"
 
@@ -99,6 +100,29 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
 def as_dataset(table: Any, **declared: Any) -> Dataset:
     """Return `table` itself if it is a `Dataset`; otherwise read it with `dataset_from_arrow`."""
     return table if isinstance(table, Dataset) else dataset_from_arrow(table, **declared)
+
+
+def attributes_of(table: Any, schema: Schema) -> Dataset:
+    """Return a `Dataset` unchanged; of any other table, read the columns that are attributes of `schema`.
+
+    Raises:
+        DataError: The table has none of the attributes, or as in `dataset_from_arrow`.
+    """
+    if not isinstance(table, Dataset):
+        like = Schema(schema.attributes, schema.missing_values)
+        columns = columns_of_frame(table, [feature.name for feature in like.features])
+        check_has_attributes([column.name for column in columns], schema)
+        return dataset_of_columns(columns, declare(like=like))
+    check_has_attributes([feature.name for feature in table.schema.features], schema)
+    return table
+
+
+def check_has_attributes(names: Collection[str], schema: Schema) -> None:
+    """Raise `DataError` if none of the names of a table's columns is that of an attribute of `schema`."""
+    attributes = [feature.name for feature in schema.attributes]
+    if not any(name in names for name in attributes):
+        message = f"the table has none of the model's attributes: {listed(attributes)}"
+        raise DataError([Fault("", "no_attributes", message)])
 
 
 def dataset_from_file(path: Path | str, *, form: str | None = None, **declared: Any) -> Dataset:

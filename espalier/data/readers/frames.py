@@ -1,5 +1,8 @@
 """Data frames: tables of pandas, polars and pyarrow, and anything with ``__arrow_c_stream__``."""
 
+from collections.abc import Collection
+from contextlib import suppress
+from datetime import date
 from importlib import import_module
 from typing import Any
 
@@ -10,11 +13,14 @@ from espalier.errors import DataError, Fault
 
 def is_frame(table: object) -> bool:
     """Return whether `columns_of_frame` can read `table`."""
-    return _is_pandas(table) or _is_lazy(table) or hasattr(table, "__arrow_c_stream__")
+    is_stream = hasattr(table, "__arrow_c_stream__") and type(table).__name__ != "Series"
+    return _is_pandas(table) or _is_lazy(table) or is_stream
 
 
-def columns_of_frame(table: Any) -> list[RawColumn]:
+def columns_of_frame(table: Any, names: Collection[str] | None = None) -> list[RawColumn]:
     """Return the columns of a pandas, polars or pyarrow table, or of anything with ``__arrow_c_stream__``.
+
+    Only columns called one of `names` are read; None: all.
 
     Texts are nominal, numbers numeric, true and false boolean, dates and timestamps datetime. A timestamp without a
     time zone is taken as UTC. Ordered categoricals are ordinal. Other categoricals are datetime if all categories are
@@ -28,10 +34,16 @@ def columns_of_frame(table: Any) -> list[RawColumn]:
         raise DataError([Fault("", "wrong_type", f"{message}, not a {type(table).__name__}")])
     if _is_pandas(table):
         return read_columns(
-            (("" if is_missing(name) else str(name), table.iloc[:, n]) for n, name in enumerate(table.columns)),
+            (
+                ("" if is_missing(name) else str(name), table.iloc[:, n])
+                for n, name in enumerate(table.columns)
+                if names is None or str(name) in names
+            ),
             _pandas_column,
         )
-    return columns_of_arrow(_arrow_table(table.collect() if _is_lazy(table) else table))
+    whole = _arrow_table(table.collect() if _is_lazy(table) else table)
+    chosen = [place for place, name in enumerate(whole.column_names) if names is None or name in names]
+    return columns_of_arrow(whole.select(chosen))
 
 
 def _is_pandas(table: object) -> bool:
@@ -48,9 +60,13 @@ def _pandas_column(name: str, series: Any) -> RawColumn:
             name, [(list(series.cat.categories), series.cat.codes.to_numpy())], ordered=series.cat.ordered
         )
     arrow = import_module("pyarrow")
-    try:
-        cells = arrow.array(series, from_pandas=True)
-    except (arrow.ArrowException, TypeError, ValueError, OverflowError):  # objects of several types
+    types = {type(cell) for cell in series if not is_missing(cell)} if series.dtype == object else set()
+    cells = None
+    # Of objects, Arrow would convert some to the type of the first one, and cut off nanoseconds.
+    if len(types) <= 1 and not any(issubclass(each, date) for each in types):
+        with suppress(arrow.ArrowException, TypeError, ValueError, OverflowError):
+            cells = arrow.array(series, from_pandas=True)
+    if cells is None:
         return column_from_objects(name, series.to_numpy(dtype=object, na_value=None).tolist())
     return arrow_column(name, cells if isinstance(cells, arrow.ChunkedArray) else arrow.chunked_array([cells]))
 

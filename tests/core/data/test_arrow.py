@@ -3,9 +3,11 @@
 import subprocess
 import sys
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 import espalier
@@ -318,3 +320,30 @@ def test_numpy_columns_give_the_data_set_that_their_lists_give() -> None:
 def test_numpy_columns_that_cannot_be_read_are_refused_by_name(column: Any, said: str) -> None:
     with pytest.raises(DataError, match=said):
         dataset_from_columns({"a": column, "play": ["yes", "no"]}, target="play")
+
+
+MIXED_OBJECTS = {
+    "a date and a time": ([date(2020, 1, 1), datetime(2020, 1, 1, 18)], "datetime"),
+    "times and numbers": ([datetime(2024, 1, 1), 45352], "nominal"),
+    "a date and a number": ([date(2020, 1, 1), 43831], "nominal"),
+    "a number and booleans": ([1.5, True, False], "nominal"),
+    "a decimal and a number": ([Decimal("1.5"), 1], "nominal"),
+}
+
+
+@pytest.mark.parametrize(("cells", "kind"), MIXED_OBJECTS.values(), ids=MIXED_OBJECTS)
+def test_objects_of_several_types_are_read_alike_in_every_order(cells, kind):
+    def values(order):
+        found = espalier.dataset_from_arrow(pandas.DataFrame({"a": pandas.Series(order, dtype=object)}))
+        assert found.schema.features[0].kind == kind
+        return found.schema, found.columns[0].tolist()
+
+    schema, forwards = values(cells)
+    assert values(cells[::-1]) == (schema, forwards[::-1])
+    assert len(set(forwards)) == len(cells)
+
+
+def test_nanoseconds_of_objects_are_cut_off_with_a_notice():
+    cells = [pandas.Timestamp("2020-01-01T00:00:00.000000001"), pandas.Timestamp("2021-01-01")]
+    data = espalier.dataset_from_arrow(pandas.DataFrame({"a": pandas.Series(cells, dtype=object)}))
+    assert "finer_than_microseconds" in [notice.code for notice in data.notices]

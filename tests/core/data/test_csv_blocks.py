@@ -13,7 +13,6 @@ from espalier.data.declaration import declare
 from espalier.data.limits import Limits
 from espalier.data.readers.csv import read_csv
 from espalier.data.readers.source import Source
-from espalier.data.spill import MAX_BYTES_IN_MEMORY
 
 
 def in_blocks(
@@ -21,13 +20,12 @@ def in_blocks(
     size: int,
     *,
     limits: Limits | None = None,
-    in_memory: bool = True,
-    bytes_in_memory: int = MAX_BYTES_IN_MEMORY,
+    bytes_in_memory: int | None = None,
     **declared,
 ) -> Dataset:
     """Read CSV in blocks of some bytes."""
     limits = limits or Limits()
-    options = {"limits": limits, "in_memory": in_memory, "bytes_in_memory": bytes_in_memory}
+    options = {"limits": limits, "bytes_in_memory": bytes_in_memory}
     labelled: frozenset[str] = frozenset()
     with closing(Source(io.BytesIO(content), limits=limits)) as source:
         while True:
@@ -130,7 +128,7 @@ def written(rows: list[tuple[str, ...]], quoting: int, end: str) -> bytes:
 def test_any_table_reads_alike_whole_and_in_blocks_of_any_size(rows, quoting, end, size, declared, in_memory):  # noqa: PLR0917 - drawn
     content = written(rows, quoting, end)
     expected = outcome(plainly, content, **declared)
-    assert outcome(in_blocks, content, size, in_memory=in_memory, **declared) == expected
+    assert outcome(in_blocks, content, size, bytes_in_memory=None if in_memory else 1_000, **declared) == expected
 
 
 @given(
@@ -236,7 +234,7 @@ def lines_with(cell: str, n_rows: int, at: int, every: int) -> list[str]:
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_a_text_far_down_reads_as_if_all_were_in_memory(every: int, at: int, *, in_memory: bool) -> None:
     content = "\n".join(["x,y", *lines_with("none", 2_000, at, every)]).encode()
-    assert in_blocks(content, 400, target="y", in_memory=in_memory, bytes_in_memory=2_000) == plainly(
+    assert in_blocks(content, 400, target="y", bytes_in_memory=None if in_memory else 2_000) == plainly(
         content, target="y"
     )
 
@@ -244,7 +242,7 @@ def test_a_text_far_down_reads_as_if_all_were_in_memory(every: int, at: int, *, 
 @pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("spell", ["{}", "{}.0", "{}e0"])
 def test_a_target_that_was_first_labels_then_numbers_and_then_labels(spell: str, *, in_memory: bool) -> None:
-    options = {"in_memory": in_memory, "bytes_in_memory": 100}
+    options = {"bytes_in_memory": None if in_memory else 100}
     cells = [*(spell.format(row % 15) for row in range(600)), *map(spell.format, range(800)), "none"]
     content = "\n".join(["x,y", *(f"{row},{cell}" for row, cell in enumerate(cells))]).encode()
     assert in_blocks(content, 400, target="y", **options) == plainly(content, target="y")

@@ -162,6 +162,22 @@ def test_a_model_is_made_once_for_a_point_and_the_plain_one_stays_as_it_is() -> 
     assert espalier.to_json(model) == before
 
 
+@pytest.mark.parametrize("point", [("a", 0.3), (True, 0.3), (1.0, 0.3), (3, 0.3), (0, "0.3"), (0, 1.5), (0, True)])
+def test_a_point_that_is_made_by_hand_is_checked(point: tuple[Any, Any]) -> None:
+    model = espalier.train(table(), "cart", max_depth=2)
+    with pytest.raises(espalier.ConfigError):
+        espalier.with_operating_point(model, espalier.OperatingPoint(*point))
+
+
+def test_an_export_names_the_point() -> None:
+    model = espalier.train(table(), "cart", max_depth=2, missing="majority")
+    at = espalier.with_operating_point(model, espalier.OperatingPoint(2, 0.25))
+    line = "Class number 2 (from 0) is the answer if its probability reaches 0.25"
+    for form in ("python", "c", "pmml"):
+        assert line in str(espalier.export_model(at, form))
+        assert line not in str(espalier.export_model(model, form))
+
+
 def test_a_point_is_read_from_its_json_form_by_the_very_label() -> None:
     classes = (1, "1", True, "yes")
     for code, label in enumerate(classes):

@@ -26,6 +26,7 @@ from espalier import (
     explain_each,
     predict,
     predict_each,
+    predict_table,
     train,
 )
 from espalier.prediction.answers import wilson_lower_bound
@@ -330,9 +331,36 @@ def test_the_rows_of_a_table_are_those_of_a_list_in_every_format(function):
     assert function(model, frame[["wind"]]) == function(model, [{"wind": day["wind"]} for day in DAYS])
 
 
+def test_only_the_attributes_of_a_table_are_read():
+    model = train(dataset_from_rows(DAYS, target="play"))
+    frame = pandas.DataFrame(DAYS)
+    expected = [one.label for one in predict(model, frame)]
+    extra = frame[["play"]].rename(columns={"play": "extra"})
+    for table in (
+        frame.assign(play=None),
+        frame.assign(play=[math.inf, 1, 2, 3, 4]),
+        frame.assign(more=[[1]] * len(frame)),
+        pandas.concat([frame, extra, extra], axis="columns"),
+    ):
+        assert [one.label for one in predict(model, table)] == expected
+        assert predict_table(model, table).labels() == expected
+
+
+def test_a_table_without_any_attribute_and_a_series_are_refused():
+    model = train(dataset_from_rows(DAYS, target="play"))
+    frame = pandas.DataFrame(DAYS)
+    for function in (predict, predict_each, explain, explain_each, predict_table):
+        for table in (frame.add_prefix("other_"), dataset_from_arrow(frame[["play"]])):
+            with pytest.raises(DataError, match="none of the model's attributes"):
+                function(model, table)
+        for series in (frame.iloc[0], frame["wind"], polars.Series("wind", [1.0])):
+            with pytest.raises(DataError, match="not a Series"):
+                function(model, series)
+
+
 def test_one_row_in_place_of_a_list_and_a_table_of_another_kind_are_refused():
     model = train(dataset_from_rows(DAYS, target="play"))
-    for wrong in (DAYS[0], "sunny", b"sunny"):
+    for wrong in (DAYS[0], "sunny", b"sunny", None, 5):
         for function in (predict, predict_each, explain, explain_each):
             with pytest.raises(RowError, match="make a list"):
                 function(model, wrong)

@@ -208,8 +208,9 @@ def _from_labels(
     table = np.full(len(labels) + 1, -1, dtype=np.int32)
     table[known] = np.arange(len(known), dtype=np.int32)
     are_rounded = [isinstance(label, float) and MAX_INTEGER <= abs(label) < math.inf for label in values]
-    if any(are_rounded) and declared.categories is None:
+    if any(are_rounded) and declared.categories is None and declared.role is not Role.IGNORE:
         message = "a number of 2^53 or more may be rounded, so it cannot be a category: give it as text"
+        message += ', or choose task="regression"' if declared.role is Role.TARGET else ""
         faults = faults_where(np.array([*are_rounded, False])[table[codes]], "too_large", message)
         return Feature(raw.name, kind), table[codes], faults
     values = _typed(values, kind, raw.kind)

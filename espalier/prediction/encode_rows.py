@@ -98,7 +98,7 @@ class RowEncoder:
         for name, reader, is_number, is_plain, missing_texts, missing_numbers in self._columns:
             cell = get(name)
             if type(cell) not in JSON_TYPES:
-                cell = _plain_cell(cell, is_number=is_number)
+                cell = python_cell(cell, is_number=is_number)
             if is_plain and type(cell) in NUMBERS and -MAX_FLOAT <= cell <= MAX_FLOAT:
                 values.append(float(cell))
                 continue
@@ -194,6 +194,20 @@ def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterat
             yield error
 
 
+def python_cell(cell: Any, *, is_number: bool) -> Any:
+    """Convert a cell of another library to Python; None if it is missing, `UNREADABLE` if its type is not legal.
+
+    In an attribute of categories, decimals and dates become text.
+    """
+    try:
+        plain = plain_cell(cell)
+    except UnreadableError:
+        return UNREADABLE
+    if is_number and isinstance(cell, Decimal) and plain is not None:
+        return float(plain)
+    return plain if is_number or not isinstance(plain, date) else plain.isoformat()
+
+
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """Read lines of a text format as rows. A cell becomes the number or the category that its text stands for.
 
@@ -214,20 +228,6 @@ def _text_reader(feature: Feature | None) -> Callable[[str], Any]:
         return lambda cell: cell if (number := number_from_text(cell)) is None else number
     codes, categories = category_codes(feature.categories), feature.categories
     return lambda cell: cell if (code := codes.get(("str", cell))) is None else categories[code]
-
-
-def _plain_cell(cell: Any, *, is_number: bool) -> Any:
-    """Convert a cell of another library to Python; None if it is missing, `UNREADABLE` if its type is not legal.
-
-    In an attribute of categories, decimals and dates become text.
-    """
-    try:
-        plain = plain_cell(cell)
-    except UnreadableError:
-        return UNREADABLE
-    if is_number and isinstance(cell, Decimal) and plain is not None:
-        return float(plain)
-    return plain if is_number or not isinstance(plain, date) else plain.isoformat()
 
 
 def _reader(feature: Feature) -> Callable[[Any], float | str]:

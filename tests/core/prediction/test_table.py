@@ -175,6 +175,26 @@ def test_a_category_of_another_type_that_no_row_has_is_not_refused():
     assert predict_table(model, wider).labels() == predict_table(model, whole).labels()
 
 
+@pytest.mark.parametrize("categories", [("no", "yes"), (0, 1), (False, True), (True,)])
+def test_a_third_category_of_a_boolean_attribute_is_read_as_in_a_row(categories):
+    model = train(with_classes(Feature("c", FeatureKind.BOOLEAN, categories=categories)), "id3")
+    for cells in (["maybe", "never", None], [2, 3], ["maybe", categories[0]], [False, True], ["true", "false"]):
+        rows = [{"c": cell} for cell in cells]
+        try:
+            expected = predict(model, rows)
+        except RowError as error:
+            with pytest.raises(DataError, match=f"/c: {error.faults[0].message}"):
+                predict_table(model, dataset_from_rows(rows, like=model.schema))
+        else:
+            answers = predict_table(model, dataset_from_rows(rows, like=model.schema))
+            assert answers.unseen[0].tolist() == [bool(one.row.unseen) for one in expected]
+
+
+def test_known_categories_of_a_boolean_attribute_make_the_data_set_of_training():
+    data = with_classes(Feature("c", FeatureKind.BOOLEAN, categories=("no", "yes")))
+    assert dataset_from_rows(list(data.rows()), like=data.schema).fingerprint == data.fingerprint
+
+
 def with_classes(feature):
     """A data set with an attribute whose categories each occur twice, once in each class."""
     codes = np.repeat(np.arange(len(feature.categories), dtype=np.int32), 2)

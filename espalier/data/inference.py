@@ -208,12 +208,16 @@ def _from_labels(
     table = np.full(len(labels) + 1, -1, dtype=np.int32)
     table[known] = np.arange(len(known), dtype=np.int32)
     are_rounded = [isinstance(label, float) and MAX_INTEGER <= abs(label) < math.inf for label in values]
-    if any(are_rounded) and declared.categories is None:
+    if any(are_rounded) and declared.categories is None and declared.role is not Role.IGNORE:
         message = "a number of 2^53 or more may be rounded, so it cannot be a category: give it as text"
+        message += ', or choose task="regression"' if declared.role is Role.TARGET else ""
         faults = faults_where(np.array([*are_rounded, False])[table[codes]], "too_large", message)
         return Feature(raw.name, kind), table[codes], faults
-    values = _typed(values, kind, raw.kind)
+    if kind is not FeatureKind.BOOLEAN or not declared.categories:  # else yes/no may be declared, and true unknown
+        values = _typed(values, kind, raw.kind)
     categories, encoded, faults = _encode_labels(declared, values, table[codes])
+    if kind is FeatureKind.BOOLEAN and declared.more_categories and len(categories) > 2:
+        kind = FeatureKind.NOMINAL  # two categories of a model, and those that it does not know
     return Feature(raw.name, kind, declared.role or Role.ATTRIBUTE, categories), encoded, faults
 
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from espalier.arrays import Array, Floats, Mask
 from espalier.data.dataset import Dataset
-from espalier.data.labels import Label, category_codes, label_key
 from espalier.data.schema import Feature
-from espalier.errors import DataError, Fault
+from espalier.data.targets_and_weights import faults_where
+from espalier.errors import DataError, Fault, pointer, within
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
-from espalier.prediction.encode_rows import UNSEEN
+from espalier.prediction.encode_rows import MISSING, UNSEEN, cell_reader
 
 NOTHING: Final[Floats] = np.array([np.nan])
 """Maps the only code of a column without categories, -1, to a missing number."""
@@ -94,7 +94,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
     """Return the encoded attributes of `dataset`; attributes are matched by name, categories by label.
 
     Raises:
-        DataError: An attribute of the model is missing, or is of another kind.
+        DataError: An attribute of the model is missing or of another kind, or an unseen category has another type.
     """
     faults: list[Fault] = []
     columns = []
@@ -108,11 +108,11 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
         if not is_compatible(given, feature):
             faults.append(Fault("", "kind", f"{feature.name!r} must be {feature.kind}, here it is {given.kind}"))
             continue
-        recode = _recode(given.categories, feature.categories) if feature.coded else None
-        if given.coded and not feature.coded:
-            recode = NOTHING
+        column = np.asarray(dataset.columns[place])
+        recode, column_faults = _recode(given, feature, column)
+        faults += within(pointer(feature.name), column_faults)
         value = None if imputed is None else imputed[number]
-        columns.append(EncodedColumn(np.asarray(dataset.columns[place]), feature.coded, recode, value))
+        columns.append(EncodedColumn(column, feature.coded, recode, value))
     DataError.raise_for(faults)
     return ColumnEncoder(tuple(columns), dataset.n_rows)
 
@@ -176,16 +176,23 @@ def target_of(model: Model, dataset: Dataset) -> Array:
     column = np.asarray(dataset.columns[place])
     if not target.coded:
         return column
-    recode = _recode(given.categories, target.categories)
+    recode, _ = _recode(given, target, column)
     return (column if recode is None else recode[column]).astype(np.int64)
 
 
-def _recode(given: tuple[Label, ...], wanted: tuple[Label, ...]) -> Floats | None:
+def _recode(given: Feature, wanted: Feature, column: Array) -> tuple[Floats | None, list[Fault]]:
     """Return an array that maps each code of `given` to the code of the same category in `wanted`, or to UNSEEN.
 
-    Its last entry is -1, so that the code -1 (missing) stays -1. The result is None if both have the same codes.
+    Its last entry is for the code -1 (missing). It is None if both have the same codes. The faults are the cells of
+    `column` that `cell_reader` refuses in rows.
     """
-    if given is wanted or list(map(label_key, given)) == list(map(label_key, wanted)):
-        return None
-    codes = category_codes(wanted)
-    return np.array([*(codes.get(label_key(label), UNSEEN) for label in given), -1], dtype=np.float64)
+    if not wanted.coded:
+        return (NOTHING if given.coded else None), []
+    if given.categories is wanted.categories or list(given.codes) == list(wanted.codes):
+        return None, []
+    read = cell_reader(wanted)
+    codes = [read(label) for label in given.categories]
+    message = next((code for code in codes if isinstance(code, str)), "")
+    is_wrong = np.array([*(isinstance(code, str) for code in codes), False])
+    faults = faults_where(is_wrong[column], "wrong_type", message) if message else []
+    return np.array([*(UNSEEN if isinstance(code, str) else code for code in codes), MISSING]), faults

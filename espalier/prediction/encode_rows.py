@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from espalier.data.column import JSON_TYPES, UNREADABLE, UnreadableError, plain_cell
 from espalier.data.instants import parse_instant
-from espalier.data.labels import NOT_TEXT, category_codes, is_not_text
+from espalier.data.labels import MAX_INTEGER, NOT_TEXT, category_codes, is_not_text, meaning
 from espalier.data.missing_values import MissingValues
 from espalier.data.number_parsing import number_from_text, plain_number
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
@@ -62,7 +62,7 @@ class RowEncoder:
         self.names = [feature.name for feature in schema.attributes]
         self.is_number = [not feature.coded for feature in schema.attributes]
         self.imputed = imputed
-        self._readers = [_reader(feature) for feature in schema.attributes]
+        self._readers = [cell_reader(feature) for feature in schema.attributes]
         self._legal = frozenset(feature.name for feature in schema.features)
         missing = MissingValues.of(schema.missing_values)
         # In a plain attribute, every finite number is legal and not missing, so most cells need no other check.
@@ -97,7 +97,7 @@ class RowEncoder:
         for name, reader, is_number, is_plain, missing_texts, missing_numbers in self._columns:
             cell = get(name)
             if type(cell) not in JSON_TYPES:
-                cell = _plain_cell(cell, is_number=is_number)
+                cell = python_cell(cell, is_number=is_number)
             if is_plain and type(cell) in NUMBERS and -MAX_FLOAT <= cell <= MAX_FLOAT:
                 values.append(float(cell))
                 continue
@@ -193,6 +193,43 @@ def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterat
             yield error
 
 
+def python_cell(cell: Any, *, is_number: bool) -> Any:
+    """Convert a cell of another library to Python; None if it is missing, `UNREADABLE` if its type is not legal.
+
+    In an attribute of categories, decimals and dates become text.
+    """
+    try:
+        plain = plain_cell(cell)
+    except UnreadableError:
+        return UNREADABLE
+    if is_number and isinstance(cell, Decimal) and plain is not None:
+        return float(plain)
+    return plain if is_number or not isinstance(plain, date) else plain.isoformat()
+
+
+def cell_reader(feature: Feature) -> Callable[[Any], float | str]:
+    """Return a function that encodes a cell that is not missing, or returns a message if the type is wrong."""
+    if feature.kind is FeatureKind.DATETIME:
+        return _read_instant
+    if not feature.coded:
+        return _read_number
+    codes = category_codes(feature.categories)
+    # A column that was empty in training has no known type, so any text, number or boolean is unseen.
+    types = {_json_type(label) for label in feature.categories} or {"text", "a number", "true or false"}
+    legal = f"must be {' or '.join(sorted(types))}, or null for missing"
+
+    def read(cell: Any) -> float | str:
+        code = codes.get((type(cell).__name__, cell)) if isinstance(cell, str | int | float) else None
+        if code is not None:
+            return float(code)
+        # Text formats hold an unseen number or truth value as text, which is legal if categories have this type.
+        is_number = "a number" in types and plain_number(cell) is not None
+        is_truth = "true or false" in types and isinstance(meaning(cell), bool)
+        return UNSEEN if _json_type(cell) in types or is_number or is_truth else legal
+
+    return read
+
+
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """Read lines of a text format as rows. A cell becomes the number or the category that its text stands for.
 
@@ -215,42 +252,6 @@ def _text_reader(feature: Feature | None) -> Callable[[str], Any]:
     return lambda cell: cell if (code := codes.get(("str", cell))) is None else categories[code]
 
 
-def _plain_cell(cell: Any, *, is_number: bool) -> Any:
-    """Convert a cell of another library to Python; None if it is missing, `UNREADABLE` if its type is not legal.
-
-    In an attribute of categories, decimals and dates become text.
-    """
-    try:
-        plain = plain_cell(cell)
-    except UnreadableError:
-        return UNREADABLE
-    if is_number and isinstance(cell, Decimal) and plain is not None:
-        return float(plain)
-    return plain if is_number or not isinstance(plain, date) else plain.isoformat()
-
-
-def _reader(feature: Feature) -> Callable[[Any], float | str]:
-    """Return a function that encodes a cell that is not missing, or returns a message if the type is wrong."""
-    if feature.kind is FeatureKind.DATETIME:
-        return _read_instant
-    if not feature.coded:
-        return _read_number
-    codes = category_codes(feature.categories)
-    # A column that was empty in training has no known type, so any text, number or boolean is unseen.
-    types = {_json_type(label) for label in feature.categories} or {"text", "a number", "true or false"}
-    legal = f"must be {' or '.join(sorted(types))}, or null for missing"
-
-    def read(cell: Any) -> float | str:
-        code = codes.get((type(cell).__name__, cell)) if isinstance(cell, str | int | float) else None
-        if code is not None:
-            return float(code)
-        # Rows from a text format hold an unseen number as text, which is legal if categories are numbers.
-        is_legal = _json_type(cell) in types or ("a number" in types and plain_number(cell) is not None)
-        return UNSEEN if is_legal else legal
-
-    return read
-
-
 def _read_number(cell: Any) -> float | str:
     value = None if isinstance(cell, str) else plain_number(cell)
     return "must be a finite number, or null for missing" if value is None else value
@@ -265,5 +266,6 @@ def _json_type(cell: Any) -> str:
     if isinstance(cell, bool):
         return "true or false"
     if isinstance(cell, int | float):
-        return "a number"
+        # A table has such a whole number as text, because JSON readers may round it.
+        return "text" if isinstance(cell, int) and abs(cell) > MAX_INTEGER else "a number"
     return "text" if isinstance(cell, str) else "something else"

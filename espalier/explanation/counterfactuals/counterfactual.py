@@ -26,6 +26,7 @@ from espalier.explanation.steps import shown_text
 from espalier.model.model import Model
 from espalier.model.name_texts import one_line
 from espalier.prediction.answers import Prediction, format_answer
+from espalier.prediction.encode_rows import python_cell
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
@@ -43,14 +44,14 @@ class Change:
 
     Attributes:
         attribute: The attribute.
-        before: The row's value, even if training has not seen it; None if it is missing.
+        before: The row's value as in JSON, even if training has not seen it; None if it is missing.
         after: The proposed value.
         distance: Distance between `before` and `after`; see `espalier.explanation.counterfactuals.value_domains`.
         cost: The distance times the attribute's cost.
     """
 
     attribute: Feature
-    before: Any
+    before: Label | None
     after: Label
     distance: float
     cost: float
@@ -239,7 +240,9 @@ def _proposal(
     changes = []
     for place, value in changed:
         domain = search.domains[place]
-        before = None if domain.feature.name in own.row.missing else row[domain.feature.name]
+        before = domain.label(domain.own) if domain.given else None
+        if domain.feature.name in own.row.unseen:
+            before = python_cell(row[domain.feature.name], is_number=False)
         cost = search.cost(place, value)
         changes.append(Change(domain.feature, before, domain.label(value), domain.distance(value), cost))
     distance = min(sum(change.distance for change in changes), sys.float_info.max)

@@ -92,6 +92,28 @@ def test_a_target_whose_square_is_no_number_is_refused():
     assert refused(DataError, lambda: dataset_from_csv(text, target="y")) == [("/y", "too_large")]
 
 
+LARGE = [2.0**60 + 1024 * place for place in range(4)]
+"""Numbers that may be rounded, so they cannot be categories."""
+
+
+@pytest.mark.parametrize("role", [{"ignore": ["id"]}, {"ignore": ["id"], "schema": {"columns": [{"name": "id"}]}}])
+def test_large_numbers_are_legal_in_an_ignored_column(role):
+    columns = {"id": LARGE, "y": list("aabb")}
+    rows = [{"id": number, "y": label} for number, label in zip(LARGE, "aabb", strict=True)]
+    for data in (dataset_from_columns(columns, target="y", **role), dataset_from_rows(rows, target="y", **role)):
+        assert [row["id"] for row in data.rows()] == LARGE
+
+
+def test_a_target_of_few_large_numbers_is_refused_with_the_task_that_takes_them():
+    columns = {"x": [1, 2, 3, 4], "y": LARGE}
+    with pytest.raises(DataError, match=r'/y: .* give it as text, or choose task="regression": 4 cells'):
+        dataset_from_columns(columns, target="y")
+    assert dataset_from_columns(columns, target="y", task="regression").schema.task == "regression"
+    nominal = {"target": "x", "columns": [{"name": "y", "kind": "nominal"}]}
+    with pytest.raises(DataError, match=r"/y: .* give it as text: 4 cells"):
+        dataset_from_columns(columns, schema=nominal)
+
+
 def test_cells_that_do_not_fit_a_declared_kind_are_counted_and_named_by_row_in_every_column():
     schema = {"columns": [{"name": "n", "kind": "numeric"}, {"name": "c", "kind": "nominal", "categories": ["u"]}]}
     with pytest.raises(DataError) as caught:

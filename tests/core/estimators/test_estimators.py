@@ -237,6 +237,14 @@ def test_a_category_that_was_never_seen_is_answered_and_flagged() -> None:
     assert estimator.explain([["c", 1]])[0].prediction.row.unseen == ("x0",)
 
 
+def test_numbers_in_a_column_of_texts_are_refused() -> None:
+    inputs, y = np.array([["a"], ["b"], ["a"], ["b"]], dtype=object), ["p", "q", "p", "q"]
+    estimator = TreeClassifier("c45", min_weight_leaf=1).fit(inputs, y)
+    for numbers in (np.array([[0], [1]]), np.array([["a"], [1.5]], dtype=object)):
+        with pytest.raises(espalier.EstimatorError, match="/x0: must be text, or null for missing"):
+            estimator.predict(numbers)
+
+
 def test_an_explanation_of_a_row_is_the_cores_own() -> None:
     inputs, y = corner()
     estimator = TreeClassifier(max_depth=3).fit(inputs, y)

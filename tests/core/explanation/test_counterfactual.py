@@ -2,9 +2,14 @@
 
 import dataclasses
 import itertools
+import json
 import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
@@ -204,6 +209,31 @@ def test_dates_move_to_the_next_day_where_all_were_days():
     (found,) = counterfactuals(fine, {"on": "2026-03-01"}).proposals
     assert found.prediction.label == "late"
     assert found.changes[0].after.startswith("2026-03-01T10:00:00.00001")
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "shown"),
+    [
+        ("datetime", pd.Timestamp("2026-03-10"), "2026-03-10"),
+        ("datetime", date(2026, 3, 10), "2026-03-10"),
+        ("datetime", datetime(2026, 3, 10, 6, tzinfo=UTC), "2026-03-10T06:00:00+00:00"),
+        ("datetime", np.datetime64("2026-03-10"), "2026-03-10"),
+        ("numeric", Decimal("0.5"), 0.5),
+        ("numeric", np.float32(0.5), 0.5),
+        ("numeric", np.int64(0), 0),
+        ("nominal", np.str_("a"), "a"),
+        ("nominal", date(2026, 3, 10), "2026-03-10"),
+        ("nominal", Decimal("1.50"), "1.50"),
+    ],
+)
+def test_a_proposal_for_a_row_of_other_libraries_is_json(kind, cell, shown):
+    values = {"datetime": ["2026-03-10", "2026-03-20"], "numeric": [0, 9], "nominal": ["a", "b"]}[kind]
+    rows = [{"x": value, "y": label} for value, label in zip(values, ["low", "high"], strict=True)] * 9
+    schema = {"target": "y", "columns": [{"name": "x", "kind": kind}]}
+    found = counterfactuals(train(dataset_from_rows(rows, schema=schema), "cart"), {"x": cell})
+    change = json.loads(json.dumps(found.to_dict()))["counterfactuals"][0]["changes"][0]
+    assert (change["from"], type(change["from"])) == (shown, type(shown))
+    assert f" instead of {shown}" in found.proposals[0].text
 
 
 def test_a_missing_value_is_left_where_that_does_and_else_given():

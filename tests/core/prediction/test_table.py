@@ -1,8 +1,10 @@
 """Answers to tables: row by row those of the same rows asked one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from espalier import (
     ConfigError,
@@ -11,10 +13,14 @@ from espalier import (
     Feature,
     FeatureKind,
     Role,
+    RowError,
     Schema,
     dataset_from_columns,
+    dataset_from_rows,
+    evaluate,
     explain,
     leaf_prediction,
+    permutation_importances,
     predict,
     predict_table,
     prune,
@@ -116,3 +122,86 @@ def test_a_table_of_another_kind_is_refused():
         predict_table(model, text)
     with pytest.raises(ConfigError):
         predict_table(model, table(5, 9), missing="surrogate")
+
+
+LABELS = st.sampled_from(["a", "b", "7", "7.5", "true", "FALSE", 7, 8, 7.5, 0.25, 2**53 - 1, 2**60, True, False])
+
+
+@given(known=st.lists(LABELS, min_size=1, max_size=3), cells=st.lists(LABELS | st.none(), min_size=1, max_size=3))
+@example(known=["a", "b"], cells=[0])
+@example(known=["a", "b"], cells=[2**60])
+@example(known=[7, 8], cells=["a"])
+@example(known=[False], cells=["true"])
+def test_a_table_is_refused_exactly_if_its_rows_are(known, cells):
+    categories = tuple({(type(label), label): label for label in map(exact, known)}.values())
+    model = train(with_classes(Feature("c", FeatureKind.NOMINAL, categories=categories)), "id3")
+    rows = [{"c": cell} for cell in cells]
+    for given_table in (
+        dataset_from_rows(rows, like=model.schema),
+        dataset_from_columns({"c": cells}, like=model.schema),
+    ):
+        try:
+            expected = predict(model, rows)
+        except RowError as error:
+            message = error.faults[0].message
+            with pytest.raises(DataError, match=message) as refused:
+                predict_table(model, given_table)
+            bad = [fault.path.split("/")[1] for fault in error.faults]
+            ((path, code, text),) = [(fault.path, fault.code, fault.message) for fault in refused.value.faults]
+            assert (path, code) == ("/c", "wrong_type")
+            assert text.startswith(f"{message}: {len(bad)} cell")
+            assert f"(row {', '.join(bad)}, counted" in text
+        else:
+            answers = predict_table(model, given_table)
+            assert answers.unseen[0].tolist() == [bool(one.row.unseen) for one in expected]
+
+
+@pytest.mark.parametrize("ask", [evaluate, predict_table, permutation_importances])
+def test_numbers_for_an_attribute_of_texts_are_refused_wherever_a_table_is_read(ask):
+    model = train(dataset_from_columns({"c": list("aabbcc"), "y": list("nnyyny")}, target="y"), "c45")
+    with pytest.raises(DataError, match="/c: must be text, or null for missing: 3 cells"):
+        ask(model, dataset_from_columns({"c": [0, 1, 2], "y": ["n", "y", "n"]}, like=model.schema))
+    with pytest.raises(DataError, match=r"/c: must be text, or null for missing: 1 cell \(row 1,"):
+        ask(model, dataset_from_columns({"c": ["a", True, "d"], "y": ["n", "y", "n"]}, like=model.schema))
+
+
+def test_a_category_of_another_type_that_no_row_has_is_not_refused():
+    model = train(table(100, 9), "c45")
+    whole = table(20, 9)
+    place = whole.schema.place("colour")
+    features = list(whole.schema.features)
+    features[place] = replace(features[place], categories=(*features[place].categories, 7))
+    wider = Dataset(Schema(tuple(features)), whole.columns)
+    assert predict_table(model, wider).labels() == predict_table(model, whole).labels()
+
+
+@pytest.mark.parametrize("categories", [("no", "yes"), (0, 1), (False, True), (True,)])
+def test_a_third_category_of_a_boolean_attribute_is_read_as_in_a_row(categories):
+    model = train(with_classes(Feature("c", FeatureKind.BOOLEAN, categories=categories)), "id3")
+    for cells in (["maybe", "never", None], [2, 3], ["maybe", categories[0]], [False, True], ["true", "false"]):
+        rows = [{"c": cell} for cell in cells]
+        try:
+            expected = predict(model, rows)
+        except RowError as error:
+            with pytest.raises(DataError, match=f"/c: {error.faults[0].message}"):
+                predict_table(model, dataset_from_rows(rows, like=model.schema))
+        else:
+            answers = predict_table(model, dataset_from_rows(rows, like=model.schema))
+            assert answers.unseen[0].tolist() == [bool(one.row.unseen) for one in expected]
+
+
+def test_known_categories_of_a_boolean_attribute_make_the_data_set_of_training():
+    data = with_classes(Feature("c", FeatureKind.BOOLEAN, categories=("no", "yes")))
+    assert dataset_from_rows(list(data.rows()), like=data.schema).fingerprint == data.fingerprint
+
+
+def with_classes(feature):
+    """A data set with an attribute whose categories each occur twice, once in each class."""
+    codes = np.repeat(np.arange(len(feature.categories), dtype=np.int32), 2)
+    target = Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b"))
+    return Dataset(Schema((feature, target)), (codes, np.arange(len(codes), dtype=np.int32) % 2))
+
+
+def exact(label):
+    """A label of a schema: whole numbers beyond 2^53 are texts."""
+    return str(label) if isinstance(label, int) and abs(label) > 2**53 else label

@@ -8,25 +8,14 @@ and an interrupted training can continue::
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from espalier.arrays import Array
+from espalier.growing.parallel import Job
 
-
-class OpenNode(NamedTuple):
-    """A node that may be split. Its rows are the range ``start:stop`` of every row sequence."""
-
-    node: int
-    depth: int
-    start: int
-    stop: int
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.stop - self.start
+OpenNode = Job
+"""A node that may be split. Its rows are the range ``start:stop`` of every row sequence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ TINY = 1e-300
 def chi_square_tail(statistic: float, freedom: int) -> float:
     """Return P(X ≥ statistic) of the chi-square distribution with `freedom` degrees of freedom.
 
-    The recurrence of the incomplete gamma function (Abramowitz and Stegun 1964, 26.4.4, 26.4.5 and 6.5.22) is
-    summed. Each term is computed by its logarithm, because its factors would overflow.
+    The terms of the recurrence of the incomplete gamma function are summed (Abramowitz and Stegun 1964, 26.4.4, 26.4.5
+    and 6.5.22). Each term is computed from its logarithm, because its factors could overflow.
 
     >>> round(chi_square_tail(2.8, 1), 12)
     0.094264306841

@@ -10,7 +10,7 @@ from cython.cimports.espalier.model.node_tests import NOMINAL, NUMERIC, UNKNOWN
 
 
 def assign_branches(work, rows, branches, candidates, chosen, start, stop):
-    """Write the branch of each row of a node, -1 where its value is unknown.
+    """Write the branch of each row of a node, or -1 if the row's value is unknown.
 
     For a subset split, `find_subset_again` must have written the branches of the categories.
     """
@@ -34,9 +34,9 @@ def assign_branches(work, rows, branches, candidates, chosen, start, stop):
 
 
 def find_subset_again(work, rows, branches, candidates, chosen):
-    """Write ``branches.of_code``: search the best subset again, since candidates do not store branches of categories.
+    """Search the best subset again and write each category's branch, which candidates lack, to ``branches.of_code``.
 
-    ``work.context`` must be that of the node.
+    ``work.context`` must describe the node.
     """
     codes = work.columns.codes[chosen]
     best_nominal_split(work, rows.master, chosen, False, candidates.ints[chosen], candidates.reals[chosen])
@@ -68,7 +68,7 @@ def write_codes(work, nodes, branches, candidates, chosen):
 
 
 def _threshold_of(work, chosen, ints):
-    """Return the given cut point, or else the midpoint of two values (if `observed`, the largest value up to it)."""
+    """Return a configured cut point, or the midpoint of two values. If `observed`, lower this to a training value."""
     if ints[c.INT_CUT_POINT] >= 0:
         return work.cut_points.value[ints[c.INT_CUT_POINT]]
     first = work.columns.value_start[chosen]
@@ -102,7 +102,7 @@ def write_test(work, nodes, node, chosen, candidates):
 
 
 def weigh_branches(rows, branches, start, stop):
-    """Write the weight and the number of the rows of each branch, and of the rows with unknown value."""
+    """Write the weight and the number of rows for each branch, and for the rows with unknown value."""
     for branch in range(branches.n):
         branches.weight[branch] = 0.0
         branches.n_rows[branch] = 0
@@ -118,11 +118,11 @@ def weigh_branches(rows, branches, start, stop):
 
 
 def weigh_row_by_row(work, sequence, branches, branch_sums, is_threshold, start, stop):
-    """Weigh the branches as REPTree does. Return how many reach ``min_weight_leaf``, shares of unknown rows included.
+    """Weigh the branches as REPTree does. Return how many reach ``min_weight_leaf`` with their share of unknown rows.
 
-    Each class is summed separately. The sums above a threshold are those of all known rows minus those of the rows
-    below it, subtracted one by one in their order. With fractional weights, a branch of weight 2 then often sums to
-    slightly less than 2, which makes the node a leaf.
+    Each class is summed separately. For the branch above a threshold, all known rows are added, then the rows below the
+    threshold are subtracted one by one. With fractional weights, rounding errors often leave slightly less than 2 where
+    the weight is 2. The node then becomes a leaf if ``min_weight_leaf`` is 2.
 
     sequence: int32, the attribute's presorted order for a threshold, else the master sequence. branch_sums: float64
     (branches, classes or 3), scratch. Sets ``branches.weight`` to the known weights, which determine the shares.
@@ -164,7 +164,7 @@ def weigh_row_by_row(work, sequence, branches, branch_sums, is_threshold, start,
 
 
 def reset_categories(work, rows, branches, chosen, start, stop):
-    """Reset to -1 the branches of categories that `find_subset_again` has written."""
+    """Reset the entries of ``branches.of_code`` that `find_subset_again` has written to -1."""
     codes = work.columns.codes[chosen]
     for at in range(start, stop):
         if codes[rows.master[at]] >= 0:
@@ -172,7 +172,7 @@ def reset_categories(work, rows, branches, chosen, start, stop):
 
 
 def set_fallback(branches, learned):
-    """Set the branch of unknown rows: the heaviest if `learned` is -1, else `learned`, adding their weight to it."""
+    """Set the branch of unknown rows: `learned`, to which their weight is added, or the heaviest if `learned` is -1."""
     branches.fallback = learned
     if learned >= 0:
         branches.weight[learned] += branches.unknown_weight
@@ -190,7 +190,7 @@ def heaviest(weights):
 
 
 def assign_unknown(rows, branches, start, stop):
-    """Assign to the fallback branch those rows of start:stop that have no branch yet."""
+    """Assign the rows of start:stop that have no branch yet to the fallback branch."""
     for at in range(start, stop):
         row = rows.master[at]
         if branches.of_row[row] < 0:

@@ -1,14 +1,14 @@
 """The constants of `constants.pxd` that Python also needs.
 
-The numbers of criteria, split types and missing-value strategies are their positions in the tables of
-`espalier.config.training_parameters`, classification criteria first. A cost function has its position plus 1.
+A criterion, a split type or a missing-value strategy is numbered by its position in its table in
+`espalier.config.training_parameters`; classification criteria come first. A cost function has its position plus 1.
 
 Columns of the tables of candidates::
 
-    INT_TEST        NUMERIC (a threshold), NOMINAL, UNKNOWN (known against unknown values), or LEAF: no candidate
-    INT_BELOW       largest rank below the threshold; for two groups of categories: the category that is split from the
-                    rest, the mask of a subset, or the number of an order of the categories; see `subset_split`
-    INT_ABOVE       least rank above the threshold; for an order of the categories, the index at which it is split
+    INT_TEST        NUMERIC (a threshold), NOMINAL, UNKNOWN (known against unknown values), or LEAF (no candidate)
+    INT_BELOW       the largest rank below the threshold. For two groups of categories: the code of the category that is
+                    split from the rest, the mask of a subset, or the number of the order that is split (`subset_split`)
+    INT_ABOVE       the least rank above the threshold. For an order of the categories: the index at which it is split
     INT_UNKNOWN     the branch of the rows with unknown value, -1 if the candidate does not place them
     INT_CUT_POINT   the index of a given cut point, -1 if the threshold is computed from two values
     INT_HEURISTIC   1 if only some orders of the categories were searched, so that a better subset may exist
@@ -43,4 +43,4 @@ N_INTS: Final = 6
 N_REALS: Final = 3
 
 ROWS_BETWEEN_CHECKS: Final = 1 << 16
-"""Under absolute_error, the scan of an attribute reads the stop flag each time it has read this many rows."""
+"""Under absolute_error, sdr and m5, the scan of an attribute reads the stop flag once per this many rows."""

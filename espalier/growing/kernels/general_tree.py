@@ -1,15 +1,15 @@
 """The general grower: one compiled loop for every criterion, missing-value strategy and split type.
 
-A node that may still be split owns the rows ``start:stop`` of the master sequence (row, weight) and the same range of
-each presorted order. Its children take over that range, or are written at the top if they need more room (a row with
-an unknown value goes down several branches)::
+A node that may still be split owns the range ``start:stop`` of the master sequence, whose entries are (row, weight),
+and the same range of each presorted order. Its children take over that range. If they need more room, because a row
+with an unknown value goes down several branches, they are written at the top::
 
     master   | pending | pending |  current node  |        free          depth-first: the first child c0 is split next,
-                                 start          stop = top               so the current range always ends at the top
-                                 | c2 | c1 | c0 |
+                                 start          stop = top               so the current range ends at the top, unless
+                                 | c2 | c1 | c0 |                        rows of delegated nodes follow
 
-Nodes are numbered in order of creation (children of one node side by side); `growing.finalize` puts them in preorder.
-There is no recursion and no allocation per node; arrays that run full are enlarged (`growth`).
+Nodes are numbered in order of creation, and the children of a node consecutively; `growing.finalize` puts them in
+preorder. There is no recursion and no allocation per node; arrays that run full are enlarged (`growth`).
 
 The steps of the loop are in other modules: `choose_split` (which attribute), `assign_branches` (which branch),
 `node_statistics` (the children), `partition` (their rows), and for some configurations `surrogates` and `validation`.
@@ -48,8 +48,8 @@ from cython.cimports.espalier.model.node_tests import NOMINAL
 def grow_tree(growth, depth, max_rows_to_delegate, max_nodes, max_codes):
     """Grow one tree, or its top, or the subtree of one of its nodes.
 
-    depth: of the root. max_rows_to_delegate: nodes with at most this number of rows are left to other calls (0: none).
-    max_nodes, max_codes: limits on the nodes and on the categories of their tests. The result is in `growth`.
+    depth: depth of the root. max_rows_to_delegate: nodes of at most this many rows are left to other calls (0: none).
+    max_nodes, max_codes: limits on the number of nodes and on the length of ``nodes.codes``. The result is in `growth`.
     """
     with cython.nogil:
         _start(growth, depth)
@@ -66,7 +66,6 @@ def grow_tree(growth, depth, max_rows_to_delegate, max_nodes, max_codes):
 
 
 def _start(growth, depth):
-    """Write the root. If it has rows, make it the only pending node."""
     start_root(growth.work, growth.nodes, growth.rows, depth)
     n_rows = growth.rows.top
     if n_rows == 0:
@@ -83,7 +82,6 @@ def _start(growth, depth):
 
 
 def _take_next(growth):
-    """Return the pending node that is split next, -1 for none."""
     if growth.work.parameters.max_leaf_nodes >= 0:
         return pop(growth.pending, growth.nodes) if growth.pending.n_heap > 0 else -1
     growth.pending.n -= 1
@@ -149,7 +147,7 @@ def _finish(growth, weight):
 
 
 def _release(growth, start, stop, valid_start, valid_stop):
-    """Free the rows of a node that has no pending children, if they are at the top."""
+    """Free the range of a node that has no pending children, if the range is at the top."""
     if stop == growth.rows.top:
         growth.rows.top = start
     if valid_stop == growth.validation.top:
@@ -200,10 +198,7 @@ def split_rows(growth, node, chosen, start, stop, max_nodes, max_codes):
 
 
 def _assign_rows(growth, chosen, start, stop):
-    """Assign the rows with known value to branches, and weigh the branches. Return whether the node can be split.
-
-    REPTree's rule forbids the split if fewer than two branches are heavy enough.
-    """
+    """Assign the known rows to branches and weigh the branches. Return False if REPTree's rule forbids the split."""
     if _is_subset_split(growth):
         find_subset_again(growth.work, growth.rows, growth.branches, growth.candidates, chosen)
     assign_branches(growth.work, growth.rows, growth.branches, growth.candidates, chosen, start, stop)
@@ -227,7 +222,7 @@ def _assign_rows(growth, chosen, start, stop):
 def _add_children(growth, node, chosen, start, stop, max_codes):
     """Write the test of a node, and its children. If there is a fallback, assign the rows with unknown value to it.
 
-    With surrogates, such a row goes to the branch of the first surrogate whose value is known.
+    With surrogates, such a row instead goes to the branch of the first surrogate whose attribute is known, if any.
     """
     branch: cython.int
     growth.branches.fallback = -1
@@ -278,7 +273,7 @@ def _add_children(growth, node, chosen, start, stop, max_codes):
 
 
 def _move_rows(growth, first_child, start, stop):
-    """Move the rows of the children that may be split, the last one first, and make these children pending nodes.
+    """Move the rows of the children that may be split, last child first, and make these children pending nodes.
 
     Return False if no child may be split.
     """
@@ -312,7 +307,7 @@ def _move_rows(growth, first_child, start, stop):
 
 
 def _move_validation_rows(growth, node, first_new, n_routed, start, stop):
-    """Move a node's validation rows to its pending children. `n_routed`: pairs (row, weight) in all children."""
+    """Move a node's validation rows to its pending children. `n_routed`: number of rows of all children."""
     base = start
     if stop != growth.validation.top and n_routed > stop - start:
         base = growth.validation.top
@@ -323,7 +318,7 @@ def _move_validation_rows(growth, node, first_new, n_routed, start, stop):
 
 
 def _choose_splits_of_children(growth, first_new):
-    # In branch order: the last child was appended first.
+    # The children are taken in branch order: the last child was appended first.
     for entry in range(growth.pending.n - 1, first_new - 1, -1):
         node: cython.int = growth.pending.node[entry]
         attribute = _choose(growth, node, growth.pending.start[entry], growth.pending.stop[entry])

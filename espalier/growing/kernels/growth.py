@@ -6,9 +6,10 @@ from cython.cimports.espalier.growing.kernels.nodes import enlarge, enlarge_colu
 
 
 class Tables:
-    """An int32 and a float64 table with a row per item, and `codes`, the branch of each category in nominal tests.
+    """Two tables with a row per item, `ints` (int32) and `reals` (float64), and the array `codes`.
 
-    n, n_codes: the number of items, and of entries of `codes`, that are used; the arrays may be longer.
+    codes: int32, the branch of each category in nominal tests. n: number of items. n_codes: number of entries of
+    `codes` in use. The arrays may be longer.
     """
 
     def __init__(self, n_ints, n_reals):
@@ -32,7 +33,7 @@ class NodeTables(Tables):
     """The nodes in order of creation; `node_columns` names the columns.
 
     ints: int32 (nodes, N_NODE_INTS). reals: float64 (nodes, N_NODE_REALS). stats: float64 (nodes, classes), or (nodes,
-    3): weight, mean, squared deviations. codes: int32, the branch of each category of all nominal tests.
+    3) for a regression: weight, mean, squared deviations. codes: int32, branches of the categories of nominal tests.
     """
 
     def __init__(self, n_classes):
@@ -50,7 +51,7 @@ class SurrogateTables(Tables):
     """The surrogates of all nodes in order of creation; `node_columns` names the columns.
 
     ints: int32 (surrogates, N_S_INTS). reals: float64 (surrogates, N_S_REALS). codes: int32, the branch of each
-    category of nominal surrogates. found_ints, found_reals: the surrogates found at the current node, at most one per
+    category in nominal surrogates. found_ints, found_reals: the surrogates found at the current node, at most one per
     attribute. branch_of_code, left_of_code, right_of_code, size_of_code: scratch.
     """
 
@@ -64,11 +65,11 @@ class SurrogateTables(Tables):
 
 
 class RowSequences:
-    """The rows of the pending nodes; a node owns the same range of every sequence.
+    """The rows of the pending nodes. A node owns the same range of every sequence.
 
-    master: int32, weight: float64: a row and its weight in the node. orders: int32 (ordered attributes, entries), the
-    rows ascending by an attribute. spare, spare_weight: scratch for the rows of a node, and one more entry. top: end
-    of the used entries.
+    master: int32, the rows. weight: float64, the weight of each row in its node. orders: int32 (ordered attributes,
+    entries), the rows ascending by each attribute. spare, spare_weight: scratch with room for the rows of a node and
+    one more entry. top: end of the entries in use.
     """
 
     def __init__(self, n_rows, orders):
@@ -90,13 +91,14 @@ class RowSequences:
 
 
 class Branches:
-    """The branches of the current node; `most` is the largest number of branches of a node.
+    """The branches of the current node. `most` is the largest number of branches of a node.
 
-    n: number of branches. fallback: the branch of rows with unknown value, -1 for all branches. of_row: int32 (n_rows),
-    the branch of each row, -1 if its value is unknown. of_code: int32 (n_categories), the branch of each category of a
-    subset split, -1 between uses. weight: float64 (most), known weight of each branch; branch INT_UNKNOWN also has the
-    unknown weight. n_rows: int64 (most), rows of each branch, -1 for a leaf. at: int64 (most), position of the next row
-    moved to each branch. known_weight: sum of `weight`. unknown_weight, n_unknown: of the rows with unknown value.
+    n: number of branches. fallback: the branch of rows with unknown value, -1 if such rows go down all branches.
+    of_row: int32 (n_rows), the branch of each row, -1 if it has none because its value is unknown.
+    of_code: int32 (n_categories), the branch of each category of a subset split, -1 between uses.
+    weight: float64 (most), weight of the known rows of each branch, plus unknown_weight in the branch INT_UNKNOWN.
+    n_rows: int64 (most), number of rows of each branch, -1 for a leaf. at: int64 (most), where the next row of each
+    branch is written. known_weight: sum of `weight`. unknown_weight, n_unknown: weight and number of unknown rows.
     """
 
     def __init__(self, n_rows, n_categories, most):
@@ -113,11 +115,11 @@ class Candidates:
 
 
 class PendingNodes:
-    """The nodes that are still to be split: a stack, or for best-first growth a heap with the split of each.
+    """The nodes that are still to be split: a stack, or for best-first growth a heap that also stores their splits.
 
-    Per node: node, start, stop: int64, its number and range of rows. valid_start, valid_stop: int64, its range of
-    validation rows. attribute: int32, the attribute of its split, -1 for none. ints: int32 (n, N_INTS), reals: float64
-    (n, N_REALS), the split as a candidate. heap: int64, indexes into these arrays.
+    node, start, stop: int64 (n), the number and the range of rows of each node. valid_start, valid_stop: int64 (n), the
+    range of its validation rows. attribute: int32 (n), the attribute of its split, -1 for none. ints: int32 (n,
+    N_INTS), reals: float64 (n, N_REALS), its split as a candidate. heap: int64, indexes into the other arrays.
     """
 
     def __init__(self):
@@ -144,8 +146,8 @@ class Growth:
 
     work: `arguments.Workspace`. progress: float64 (2), the share of finished weight (written) and the stop flag (read).
     validation: the validation rows of the pending nodes. validates: whether there are validation rows. delegated: int64
-    (n_delegated, 3), node, start and stop of nodes that are left to other calls. n_leaves: number of leaves, pending
-    nodes included. finished: weight of finished leaves. status: DONE, or the reason why growing ended.
+    (n_delegated, 3), node, start and stop of nodes that are left to other calls. n_leaves: number of leaves and pending
+    nodes. finished: weight of finished leaves. status: DONE, or the reason why growing ended.
     """
 
     def __init__(self, work, orders, progress):

@@ -1,7 +1,7 @@
 """Steps of growing a tree level by level: each step works on one node, and on at most one column.
 
-The functions of `general_tree` and `choose_split` do the work, on a `Growth` whose columns are a single attribute. The
-rows of the node are ``0:n_rows`` of the master sequence and of the only order.
+The functions of `general_tree` and `choose_split` do the work, on a `Growth` that has one column at a time. The node's
+rows are the entries ``0:n_rows`` of the master sequence and of the column's order.
 """
 
 import cython
@@ -38,8 +38,8 @@ def scan_column(growth, node):
 def split_node(growth, node, n_rows, max_nodes, max_codes):
     """Split the node of the last `set_node` by the chosen candidate; see `general_tree.split_rows`.
 
-    Return the number of branches; 0 for a leaf, or if a limit is exceeded. Afterwards ``branches.of_row`` has the
-    branch of each row, and ``branches.n_rows`` the number of rows of each child, -1 for a leaf.
+    Return the number of branches, or 0 if the node is a leaf or a limit is exceeded. Afterwards ``branches.of_row`` has
+    the branch of each row, and ``branches.n_rows`` the number of rows of each child, or -1 if the child is a leaf.
     """
     branch: cython.int
     with cython.nogil:
@@ -58,7 +58,7 @@ def reserve(nodes, n_nodes, n_codes):
 
 
 def partition_node(rows, branches, n_rows, n_needed):
-    """Move a node's rows in the master sequence to the children that may be split, which have `n_needed` rows."""
+    """Move a node's rows in the master sequence to the `n_needed` entries of those children that may be split."""
     with cython.nogil:
         partition_rows(rows, branches, 0, n_rows, 0, n_needed)
 

@@ -18,7 +18,7 @@ cdef class LinearFit:
     cdef int n_active
     cdef double[::1] mean, deviation, moment
     cdef double[:, ::1] gram, factor, block
-    # The active regressors that are kept, as indexes into `active`.
+    # The regressors that are still in the model, as indexes into `active`.
     cdef int[::1] kept
     cdef int n_kept
     cdef double[::1] beta, trial, step, residual

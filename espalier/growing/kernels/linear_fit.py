@@ -7,9 +7,9 @@ Rows are ordered leaf by leaf in preorder, so the rows of a node are one range::
     node     0         1     2      3     4        leaf      1 1 1 3 3 4
     rows     0:6       0:3   3:6    3:5   5:6      row order 0 1 2 3 4 5
 
-A regressor with cut 0 is the value of an ordered attribute. One with another cut belongs to a nominal attribute: it is
-1 where the category's rank is at least the cut, else 0. All sums are over standardised regressors: centred, and divided
-by their standard deviation at the node.
+A regressor with cut 0 is the value of an ordered attribute. A regressor with another cut belongs to a nominal
+attribute: it is 1 where the category's rank is at least the cut, else 0. All sums are over standardised regressors,
+which are centred and divided by their standard deviation at the node.
 """
 
 import cython
@@ -21,7 +21,7 @@ from cython.cimports.libc.math import INFINITY, fabs, sqrt
 COLLINEAR = 1.5
 """A regressor is left out if its standardised coefficient exceeds this many standard deviations of the target."""
 TIE = 1e-6
-"""Coefficients that differ by at most this share of the largest are equal; of equal ones, the first is dropped."""
+"""Coefficients that differ by at most this share of the largest count as equal; of equal ones, the first is dropped."""
 LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
 LARGEST = 1e147
@@ -34,7 +34,7 @@ BLOCK = 256
 RIDGE = 1e-8
 """Added to the diagonal of the sums of squares and products of the standardised regressors."""
 ILL_CONDITIONED = 1e-6
-"""`solve` refines a fit if its smallest squared pivot / weight, or SSE / squared deviations, is at most this."""
+"""`solve` refines a fit if (smallest squared pivot) / weight or SSE / (squared deviations) is at most this."""
 
 
 class LinearFit:
@@ -42,11 +42,11 @@ class LinearFit:
 
     Args:
         feature: int32 (regressors); the attribute of each regressor.
-        cut: int32 (regressors); the cut of each; see the module.
+        cut: int32 (regressors); the cut of each regressor.
         values: float64 (F, rows), numbers or ranks; rows ordered leaf by leaf.
         target, weight: float64 (rows), in the same order.
-        node_stats: float64 (n, 3): weight, mean, sum of squared deviations.
-        most: Maximum number of regressors of a node; if it has more, those tested at the heaviest nodes are taken.
+        node_stats: float64 (n, 3), per node: weight, mean, sum of squared deviations.
+        most: Maximum number of regressors of a node. If a node has more, those tested at the heaviest nodes are taken.
     """
 
     def __init__(self, feature, cut, values, target, weight, node_stats, most):
@@ -63,13 +63,14 @@ class LinearFit:
 
 
 def fit_nodes(fit, size, first_row, tested, state):
-    """Fit the rows of each node by the regressors tested in its subtree, then drop regressors (M5).
+    """Fit a model to the rows of each node, from the regressors tested in its subtree, then drop regressors (M5).
 
-    size: int32 (n), nodes in each subtree. first_row: int64 (n+1), first row of each node. tested: int32 (n), regressor
-    that a node tests, -1 at a leaf. state: float64 (2), share of finished weight (written) and stop flag (read).
+    size: int32 (n), nodes in each subtree. first_row: int64 (n + 1), first row of each node. tested: int32 (n), the
+    regressor that each node tests, -1 at a leaf. state: float64 (2), share of finished weight (written), stop flag.
 
-    Returns (status; start, int64 (n+1); regressor, int32 (terms); coefficient, float64 (terms); intercept, float64 (n);
-    weighted sum of squared residuals, float64 (n)). The terms of node i are ``start[i]:start[i+1]``.
+    Returns (status, start, regressor, coefficient, intercept, squares). start: int64 (n + 1); the terms of node i are
+    ``start[i]:start[i + 1]``. regressor: int32 (terms). coefficient: float64 (terms). intercept: float64 (n). squares:
+    float64 (n), weighted sums of squared residuals.
     """
     n_nodes = size.shape[0]
     starts = np.zeros(n_nodes + 1, np.int64)
@@ -120,7 +121,7 @@ def fit_nodes(fit, size, first_row, tested, state):
 
 
 def list_regressors(fit, node, size, tested):
-    """List the regressors tested in a subtree, ascending; if too many, those that are tested at its heaviest nodes."""
+    """List the regressors tested in a subtree, ascending. If there are too many, list those of its heaviest nodes."""
     fit.heaviest[:] = 0.0
     for below in range(node, node + size):
         regressor = tested[below]
@@ -139,7 +140,7 @@ def list_regressors(fit, node, size, tested):
 
 
 def keep_heaviest(fit):
-    """Keep the maximum number of regressors, those tested at the heaviest nodes; of equally heavy ones, the first."""
+    """Drop regressors beyond the maximum number. Those tested at the heaviest nodes stay; of equal ones, the first."""
     heaviest = np.asarray(fit.heaviest)
     heaviest[np.argsort(-heaviest, kind="stable")[len(fit.active) :]] = 0.0
 
@@ -190,7 +191,7 @@ def standardise(fit):
 
 
 def sum_products(fit):
-    """Sum weighted products: of each two standardised regressors (upper triangle), and of each one and the target."""
+    """Sum the weighted products of each two standardised regressors (upper triangle), and of each with the target."""
     n_active = fit.n_active
     fit.moment[:n_active] = 0.0
     fit.gram[:n_active, :n_active] = 0.0
@@ -212,12 +213,12 @@ def sum_products(fit):
 
 
 def fit_and_drop(fit):
-    """Fit all regressors, leave out those with too large coefficients, then drop the smallest while the model improves.
+    """Fit all regressors, leave out those with too large coefficients, then drop others while the model improves.
 
-    The model improves while SSE/SSE_full·(n − p_full) + 2p falls: n is the node's weight, p the number of coefficients
-    plus 1, and "full" the model before the first such drop. Writes the kept regressors and their standardised
-    coefficients. Returns the weighted sum of squared residuals (SSE). If the full model's SSE is 0 or not finite, no
-    regressor is kept, and the SSE is that of the node's mean.
+    Each drop removes the regressor with the smallest coefficient. The model improves while SSE/SSE_full·(n − p_full)
+    + 2p falls, where n is the node's weight, p the number of coefficients plus 1, and "full" the model before the first
+    such drop. Writes the remaining regressors and their standardised coefficients. Returns the weighted sum of squared
+    residuals (SSE). If the full model's SSE is 0 or not finite, no regressor remains, and the mean's SSE is returned.
     """
     fit.n_kept = fit.n_active
     for j in range(fit.n_active):
@@ -255,7 +256,7 @@ def fit_and_drop(fit):
 
 
 def largest_of(beta, n_kept):
-    """Return the index of the coefficient of largest magnitude among the first `n_kept`; the lowest of equal ones."""
+    """Return the index of the coefficient of largest magnitude among the first `n_kept`, the first of equal ones."""
     largest: cython.double = 0.0
     for j in range(n_kept):
         largest = max(largest, fabs(beta[j]))
@@ -266,7 +267,7 @@ def largest_of(beta, n_kept):
 
 
 def smallest_of(beta, n_kept):
-    """Return the index of the coefficient of smallest magnitude among the first `n_kept`; the lowest of equal ones."""
+    """Return the index of the coefficient of smallest magnitude among the first `n_kept`, the first of equal ones."""
     smallest: cython.double = INFINITY
     largest: cython.double = 0.0
     for j in range(n_kept):
@@ -294,10 +295,10 @@ def factorise(fit):
 
 
 def solve(fit, beta):
-    """Write the coefficients of the kept regressors and return the weighted sum of squared residuals.
+    """Write the coefficients of the remaining regressors. Return the weighted sum of squared residuals.
 
     If the regressors are nearly dependent or the fit is nearly exact, the solution is refined once from the residuals
-    of the rows (corrected seminormal equations, Björck 1987). The sum is then that of the new residuals.
+    of the rows (corrected seminormal equations, Björck 1987). The sum is then taken over the new residuals.
     """
     if fit.n_kept == 0:
         return fit.deviations
@@ -329,7 +330,7 @@ def solve(fit, beta):
 
 
 def write_residuals(fit, beta):
-    """Write the residuals of the node's rows. beta: the standardised coefficients of the kept regressors."""
+    """Write the residuals of the node's rows. beta: the standardised coefficients of the remaining regressors."""
     for row in range(fit.first, fit.last):
         fit.residual[row] = fit.target[row] - fit.target_mean
     for j in range(fit.n_kept):
@@ -354,7 +355,7 @@ def back_substitute(fit, right):
 
 
 def drop(fit, dropped):
-    """Remove one of the kept regressors from the list and the factor.
+    """Remove a regressor from the list and the factor. dropped: its index in `fit.kept`.
 
     The later columns of the factor move left, and their new subdiagonal is rotated to 0 (Givens).
     """

@@ -12,9 +12,9 @@ def middle_of(below, above):
 
 
 def write_thresholds(below, above, nodes, threshold):
-    """Write the thresholds of the nodes that test one attribute, halfway between the neighbouring values.
+    """Write the threshold of each node that tests an attribute, halfway between two neighbouring values.
 
-    below, above: float64, the neighbouring values of each node. nodes: int64, the numbers. threshold: float64, written.
+    below, above: float64, two values per node. nodes: int64, the nodes' numbers. threshold: float64, written.
     """
     with cython.nogil:
         for at in range(nodes.shape[0]):

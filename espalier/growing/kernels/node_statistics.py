@@ -12,7 +12,7 @@ ROUNDING = 1e-12
 
 
 def start_root(work, nodes, rows, depth):
-    """Write the root node, with this depth, and write all rows and their weights into the sequences of `rows`."""
+    """Write the root node, at this depth, and write all rows and their weights into the master sequence."""
     is_regression: cython.bint = work.parameters.n_classes == 0
     _start_node(nodes, 0, -1, depth, -1)
     for row in range(work.targets.weight.shape[0]):
@@ -29,7 +29,7 @@ def start_root(work, nodes, rows, depth):
 
 
 def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
-    """Write a node's children after the last node. A row without a branch counts in each child by the child's share."""
+    """Write a node's children after the last node. A row without a branch is divided among them by known weight."""
     is_regression: cython.bint = work.parameters.n_classes == 0
     first: cython.int = nodes.n
     branch: cython.int
@@ -45,7 +45,7 @@ def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
 
 
 def _add_rows(targets, nodes, rows, branches, is_regression, has_means, start, stop):
-    """Add each row to the children that it reaches; if `has_means`, only to their sums of deviations."""
+    """Add each row to the statistics of the children that it reaches; if `has_means`, only to the deviations."""
     branch: cython.int
     for at in range(start, stop):
         row = rows.master[at]
@@ -96,7 +96,6 @@ def undo_split(nodes, node):
 
 
 def _add_row(nodes, targets, is_regression, node, row, weight):
-    """Add a row to a node's weight and class weights; in a regression to its weight, sum, least and greatest target."""
     nodes.reals[node, column.WEIGHT] += weight
     if not is_regression:
         nodes.stats[node, targets.target_class[row]] += weight
@@ -123,7 +122,7 @@ def _inside(nodes, node, mean):
 
 
 def _add_square(nodes, targets, node, row, weight):
-    """Add a row to a node's sums of deviations and of squared deviations, once the mean is known up to rounding."""
+    """Add a row to a node's sums of deviations and of squared deviations. The mean must be known up to rounding."""
     apart = targets.target[row] - nodes.stats[node, 1]
     nodes.reals[node, column.VALUE] += weight * apart
     nodes.stats[node, 2] += weight * apart * apart
@@ -141,7 +140,7 @@ def _correct_means(nodes, first, count):
 
 
 def _finish_values(nodes, n_classes, first, count, value_of_parent):
-    """Write each node's value: its heaviest class (the first of equals) or mean; its parent's if it has no weight."""
+    """Write each node's value: its heaviest class, or its mean. A node without weight gets its parent's value."""
     for node in range(first, first + count):
         if nodes.reals[node, column.WEIGHT] <= 0.0:
             nodes.reals[node, column.VALUE] = value_of_parent
@@ -165,7 +164,7 @@ def set_medians(medians, nodes, rows, branches, first_child, start, stop):
 
 
 def set_median(medians, nodes, node, sequence, weights, n_rows):
-    """Write a node's weighted median; if half of the weight lies on each side of a gap, the middle of the gap."""
+    """Write a node's weighted median. If half of the weight lies on each side of a gap, take the gap's middle."""
     n_ranks = medians.weight_tree.shape[0]
     whole: cython.double = 0.0
     for at in range(n_rows):

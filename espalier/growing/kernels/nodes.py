@@ -5,7 +5,7 @@ import numpy as np
 
 
 def enlarge(old, count, more):
-    """Return an array of `more` entries, or a table of `more` rows, with the first `count` of the old one."""
+    """Return an array of `more` entries, or a table of `more` rows, that begins with the first `count` of `old`."""
     entries = np.asarray(old)[:count]
     new = np.empty((more, *entries.shape[1:]), entries.dtype)
     new[:count] = entries
@@ -13,14 +13,14 @@ def enlarge(old, count, more):
 
 
 def enlarge_columns(old, count, more):
-    """Return a table of `more` columns with the first `count` columns of the old one."""
+    """Return a table of `more` columns that begins with the first `count` columns of `old`."""
     new = np.empty((old.shape[0], more), np.asarray(old).dtype)
     new[:, :count] = old[:, :count]
     return new
 
 
 def preorder(first_child, n_children):
-    """Return (the nodes reachable from the root, in preorder; the sizes of their subtrees), both int32.
+    """Return the nodes reachable from the root, in preorder, and the sizes of their subtrees. Both are int32.
 
     first_child, n_children: int32 (n); children have larger numbers than their parents.
     """
@@ -40,7 +40,7 @@ def preorder(first_child, n_children):
         for node in range(n_nodes):
             place = places[node]
             if place < 0:
-                continue  # below a subtree that was collapsed
+                continue  # inside a subtree that was collapsed to a leaf
             order[place], size[place] = node, sizes[node]
             place += 1
             for child in range(first_child[node], first_child[node] + n_children[node]):

@@ -4,7 +4,7 @@ import cython
 
 
 def copy_branch(rows, branches, start, stop, branch):
-    """Copy a branch's rows to `spare`; rows of unknown value are weighted by its share. Return the number copied."""
+    """Copy a branch's rows to `spare`; unknown rows get the branch's share of their weight. Return the row count."""
     share = branches.weight[branch] / branches.known_weight
     count: cython.longlong = 0
     for at in range(start, stop):
@@ -32,9 +32,9 @@ def partition_order(rows, branches, order, start, stop, base, needed):
 
 
 def _partition(rows, branches, sequence, has_weights, start, stop):
-    """Write the rows ``start:stop`` of a sequence to `spare`, one branch after the other; rows of leaves are left out.
+    """Write the rows ``start:stop`` of a sequence to `spare`, branch by branch. Rows that go to leaves are left out.
 
-    The rows of a branch keep their order. A row with an unknown value goes to every branch with known rows, weighted by
+    The rows of a branch stay in order. A row with an unknown value goes to every branch with known rows, weighted by
     the branch's share.
     """
     _place_branches(branches)

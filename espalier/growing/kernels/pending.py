@@ -64,7 +64,6 @@ def pop(pending, nodes):
 
 
 def _comes_first(pending, nodes, left, right):
-    """Return whether `left` is split before `right`: larger priority first, then smaller node number."""
     left_priority, right_priority = _priority(pending, nodes, left), _priority(pending, nodes, right)
     if left_priority == right_priority:
         return pending.node[left] < pending.node[right]
@@ -72,7 +71,7 @@ def _comes_first(pending, nodes, left, right):
 
 
 def _priority(pending, nodes, entry):
-    """Return weight · gain, rounded to 30 bits so that rounding errors break no ties; -inf without a split."""
+    """Return weight · gain, rounded to 30 bits so that rounding errors break no ties, or -inf without a split."""
     exponent: cython.int = 0
     if pending.attribute[entry] < 0:
         return -INFINITY

@@ -19,11 +19,11 @@ from cython.cimports.espalier.growing.kernels.binary import constants as b
 
 
 def write_codes(bits, codes, counts):
-    """Write the code of each row: the upper 32 of the bits that its value needs. Return how many bits a value needs.
+    """Write the code of each row. Return how many bits the values need.
 
-    bits: uint64 (n), the bits of the float64 values, none missing. codes: uint32 (n), written. If a value needs at most
-    32 bits, the codes are ordered like the values. counts: uint32 (3, 2048), written: the number of codes with each
-    value of each digit.
+    A code is the upper 32 of the bits that a value needs, or all of them if these are fewer. With at most 32 bits,
+    codes are ordered like the values. bits: uint64 (n), the bits of the float64 values, none missing. codes: uint32
+    (n), written. counts: uint32 (3, 2048), written: the number of codes with each value of each digit.
     """
     with cython.nogil:
         zeros, least, below, above = _span(bits)
@@ -36,7 +36,7 @@ def write_codes(bits, codes, counts):
 
 
 def sort_rows(n_bits, codes, counts, order, near, far):
-    """Sort the rows of a column by their codes, equal codes by row.
+    """Sort the rows of a column by their codes, and rows with equal codes by their numbers.
 
     n_bits, codes, counts (changed): from `write_codes`. order: uint32 (n), written. near, far: uint64 (n), scratch.
     """
@@ -61,8 +61,9 @@ def sort_rows(n_bits, codes, counts, order, near, far):
 def _span(bits):
     """Return (zeros, least, below, above), from which `_write_shifted` computes the codes.
 
-    zeros: trailing zero bits common to all values. Magnitudes are then shifted right by `zeros`. least: the smallest
-    one above 0. below, above: the largest one of negative and of positive values, minus `least`, plus 1; 0 if none.
+    zeros: number of trailing zero bits that all values share. The other results refer to magnitudes shifted right by
+    `zeros`. least: the smallest magnitude above 0. below, above: the largest magnitude of the negative and of the
+    positive values, minus `least`, plus 1; or 0 if there are none.
     """
     sign = cython.cast(cython.ulonglong, 1) << 63
     used: cython.ulonglong = 0
@@ -129,8 +130,8 @@ def _next_pass(source, digit, places, sink):
 def code_column(values, cells, most):
     """Write the rank of each row's value if a column has at most `most` (256) distinct values.
 
-    values: float64 (n), none missing. cells: uint8 (n), written. Returns the number of distinct values, -1 for too
-    many. Values are found by a hash table, numbered in order of first occurrence, and then ranked.
+    values: float64 (n), none missing. cells: uint8 (n), written. Returns the number of distinct values, or -1 if there
+    are more. A hash table numbers the values in order of first occurrence; then the numbers are replaced by ranks.
     """
     slots: cython.int[::1] = np.full(b.N_SLOTS, -1, np.int32)
     found: cython.double[::1] = np.empty(most)

@@ -12,7 +12,7 @@ VALIDATION_SLACK = 1e-9
 
 
 def loses_by_split(growth, node, n_branches, start, stop):
-    """Return (whether the split raises the loss of the validation rows, how many row parts reach the children)."""
+    """Return whether the split raises the loss of the validation rows, and how many row parts reach the children."""
     n_routed: cython.longlong = 0
     before: cython.double = 0.0
     after: cython.double = 0.0
@@ -33,7 +33,6 @@ def loses_by_split(growth, node, n_branches, start, stop):
 
 
 def _loss(work, row, weight, answer):
-    """Return a validation row's loss: 0 or its weight for a class, its weighted squared error for a number."""
     truth = work.validation.target[row]
     if work.parameters.n_classes > 0:
         return weight if truth != answer else 0.0
@@ -63,7 +62,7 @@ def partition_validation(growth, node, first_new, start, stop, base):
 
 
 def _share_of_branch(growth, node, row, branch):
-    """Return a validation row's share in a branch: 0 or 1 if its branch is known or there is a fallback, else SHARE."""
+    """Return a row's share in a branch: SHARE if the row's value is unknown and there is no fallback, else 0 or 1."""
     attribute = growth.nodes.ints[node, column.FEATURE]
     value = growth.work.validation.codes[attribute, row]
     test = growth.nodes.ints[node, column.TEST]
@@ -89,7 +88,6 @@ def _share_of_branch(growth, node, row, branch):
 
 
 def _surrogate_branch(growth, i, row):
-    """Return the branch that a surrogate assigns to a validation row, -1 if its value or category is unknown."""
     attribute = growth.surrogates.ints[i, column.S_ATTRIBUTE]
     value = growth.work.validation.codes[attribute, row]
     if isnan(value):

@@ -1,6 +1,7 @@
-"""Arguments of the binary grower's kernels: objects with typed arrays. `arguments.pxd` holds the types.
+"""Arguments of the binary grower's kernels: objects with typed arrays. `arguments.pxd` declares the types.
 
-F attributes, n rows, width = statistics per code: one per class, or 2: see `histogram_split`.
+In shapes, F is the number of attributes, n the number of rows, and width the number of statistics per code: one per
+class, or 2 (see `histogram_split`).
 """
 
 import numpy as np
@@ -14,13 +15,16 @@ class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cyt
 
     kind: the kind of statistics (TWO_CLASSES …). is_numeric: whether the target is a number.
 
-    orders: uint32 (sorted columns + 1, n), the rows ascending by each sorted column; the last is the rows' own
-    order. An entry has the row's number in the lower `row_bits` bits, and above them its class if classes are counted
-    without weights. codes: uint32 (sorted columns, n), by row, ordered like the values. cells: uint8 (n, coded
-    columns), codes. first, n_codes: int64 (coded columns), start of a column's counts, number of its codes.
+    orders: uint32 (sorted columns + 1, n), the rows in ascending order of each sorted column. In the last order, *the
+    rows' own*, they are sorted by number. The lower `row_bits` bits of an entry are the row's number. The bits above
+    are the row's class if classes are counted without weights, else 0.
+
+    codes: uint32 (sorted columns, n), a code of each value; codes ascend like the values. cells: uint8 (n, coded
+    columns), the codes of the coded columns. first: int64 (coded columns), start of each column in a row of
+    `NodeSearch.counts`. n_codes: int64 (coded columns), number of each column's codes.
 
     sorted_attribute, coded_attribute: int64, the attribute of each sorted and each coded column. sorted_column,
-    coded_column: int64 (F), the inverse; -1 for none.
+    coded_column: int64 (F), the sorted or the coded column of each attribute, -1 if there is none.
 
     row_class: uint8 (n). row_value: float64 (n), the target, or the code 0 or 1 of a class. row_weight: float64 (n). An
     array that is not read may have one entry.
@@ -48,20 +52,25 @@ class BinaryNodes:
 class NodeSearch:
     """The search for the best split of a node.
 
-    weight, size, impurity: of the node; the size is the weight without class weights. min_weight: least size of a
+    weight, impurity: the node's. size: the node's weight with class weights divided out. min_weight: least size of a
     branch. has_class_weights, class_scale: see `GrowParameters`. offset, scale: a gain is ``offset + scale · score``.
-    tie: difference up to which scores are equal. totals: float64 (width), weight of each class; for two classes with
-    row weights, of both and of class 1; not read for numbers. centre: near the mean of `row_value`; rest: that mean
-    minus centre. is_constant: uint8 (columns, the sorted ones first). counts: float64 (slots, n_counts), statistics per
-    code. gains: float64 (F), NaN without a split. places: int64 (F), the last row of the left branch: its index in the
-    order, or its code. progress: float64 (2), its stop flag is read.
+    tie: scores that differ by at most this are equal. totals: float64 (width), the weight of each class; for two
+    classes with row weights, the weight of both and that of class 1; not read if the target is a number.
+    centre: a number near the mean of `row_value`. rest: that mean minus `centre`. progress: float64 (2). The second
+    entry is the stop flag.
 
-    The best split of the current column: numerator, denominator of its score; place. limit: numerator that another
-    split must exceed at the same denominator; bar: this limit as a score, compared to the bounds of blocks. floor:
-    score that a split must exceed to be of use. is_varied: whether the column is known to have several values.
+    is_constant: uint8 (columns), 1 if all values are known to be equal; sorted columns come first. counts: float64
+    (slots, n_counts), statistics per code. gains: float64 (F), the gain of each attribute's best split, NaN without a
+    split. places: int64 (F), the end of the left branch of that split: its last row's index in the order, or its last
+    code.
+
+    About the best split of the current column: numerator, denominator: its score as a fraction. place: as in `places`.
+    limit: the numerator that another split must exceed at the same denominator. bar: this limit as a score, compared to
+    the bounds of blocks. floor: the score that a split must exceed. is_varied: whether the column is known to vary.
 
     Scratch: left, right: float64 (width); class_counts: int64 (width); active, base: int64 (coded columns); keys:
-    int64. Zero between uses: occurring: uint64, a bit for each code that occurs; by_code: float64, statistics per code.
+    int64. Scratch that is zero between uses: occurring: uint64, a bit for each code that occurs; by_code: float64,
+    statistics per code.
     """
 
     def __init__(self, data, counts, gains, places, is_constant, progress):
@@ -78,9 +87,9 @@ class NodeSearch:
 class Scratch:
     """The arrays that one thread writes.
 
-    is_right: uint32, the branch of each row of a node, one bit per row. spare: uint32 (n). places: int32 (n), number of
-    a row in the subtree that it is copied to; threads share this array but write different rows. finished: float64 (1),
-    the weight of the leaves that the thread has finished. progress: float64 (2), its stop flag is read.
+    is_right: uint32, a bit for each row of a node: its branch. spare: uint32 (n). places: int32 (n), the number of each
+    row in the copy of its subtree; threads share this array but write different rows. finished: float64 (1), weight of
+    the leaves that the thread has finished. progress: float64 (2), of which the second entry, the stop flag, is read.
     """
 
     def __init__(self, is_right, spare, places, progress):

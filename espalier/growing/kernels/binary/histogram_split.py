@@ -1,9 +1,9 @@
 """The best threshold of a coded column at one node of the binary grower, from statistics per code.
 
 Counts are float64, `width` numbers per code. For a numeric target, these are the weight and the weighted sum of
-``target - search.centre``; for two classes with row weights, the total weight and that of the second class; else the
-weight of each class.
-Scores and ties are those of `presorted_split`. At a node of few rows, only the codes that occur are read.
+``target - search.centre``; for two classes with row weights, the total weight and the weight of the second class; else
+the weight of each class. Scores and ties are those of `presorted_split`. At a node of few rows, only the codes that
+occur are read.
 """
 
 import cython
@@ -14,7 +14,7 @@ from cython.cimports.espalier.growing.kernels.binary.presorted_split import (
     size_of_pair,
 )
 
-# Entry ((1 << i) * ALL_FIVES >> 27) & 31 is i, the index of the only bit that is set.
+# The entry at ((1 << i) * ALL_FIVES >> 27) & 31 is i. It gives the index of the only bit of a number that is set.
 PLACE_OF_BIT = [
     0, 1, 28, 2, 29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4, 8, 31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6, 11, 5, 10, 9
 ]  # fmt: skip
@@ -24,8 +24,8 @@ def best_split_histogram(data, search, slot, first, n_codes):
     """Find the best threshold of a column from its counts per code.
 
     The statistics of a code are `width` entries of ``search.counts[slot]`` from ``first + code * width`` on. Returns
-    the last code of the left branch; without a split, CONSTANT (all rows have one code) or NO_SPLIT. The score is
-    ``search.numerator / search.denominator``.
+    the last code of the left branch, or, without a split, CONSTANT (all rows have the same code) or NO_SPLIT. The score
+    of the split is ``search.numerator / search.denominator``.
     """
     has_classes: cython.bint = data.kind in (b.CLASSES, b.WEIGHTED_CLASSES)
     is_pair_of_classes: cython.bint = data.kind == b.TWO_CLASSES
@@ -84,7 +84,7 @@ def best_split_histogram(data, search, slot, first, n_codes):
 
 
 def _last_code(data, search, slot, first, n_codes):
-    """Return the last code with rows, 0 for none. Weight that remains after it is a rounding error, not a branch."""
+    """Return the last code with rows, 0 for none. Any weight left after this code is a rounding error, not a branch."""
     for code in range(n_codes - 1, -1, -1):
         for k in range(data.width):
             if search.counts[slot, first + code * data.width + k] != 0.0:
@@ -93,7 +93,6 @@ def _last_code(data, search, slot, first, n_codes):
 
 
 def _has_one_value(data, search, slot, first, n_codes):
-    """Return whether at most one code of a column occurs."""
     n_present = 0
     # In a pair (weight, sum), only the weight shows whether a code occurs.
     looked_at = 1 if data.kind in (b.NUMBERS, b.WEIGHTED_PAIR) else data.width
@@ -108,7 +107,7 @@ def _has_one_value(data, search, slot, first, n_codes):
 
 
 def count_rows(data, search, slot, start, stop, low, high):
-    """Sum the statistics of the rows start:stop per code, for the coded columns low:high that are not constant."""
+    """Sum the statistics of the rows start:stop by code, for each column of low:high that is not constant."""
     n_active: cython.longlong = 0
     for column in range(low, high):
         if not search.is_constant[data.n_sorted + column]:

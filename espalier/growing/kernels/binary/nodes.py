@@ -1,9 +1,9 @@
-"""Nodes of the binary grower: their tables, their statistics, when they are leaves, and the best split of each column.
+"""Nodes of the binary grower: their tables, their statistics, and the best split of each column at a node.
 
-Without the statistics, the tables have 32 bytes per node, a third of the general grower's. Labels, shares and parents
-are derived when the tree is finished::
+Without the statistics, the tables have 32 bytes per node, a third of the general grower's. Predicted values, shares of
+weight and parents are derived when the tree is finished::
 
-    ints    feature | first child (the other is the next) | last row of the left branch | first row of the right branch
+    ints    feature | first child (then the second) | last row of the left branch | first row of the right branch
     reals   weight | gain
     stats   class weights, or (weight, mean, sum of squared deviations, rounding error of the mean)
 """
@@ -28,14 +28,14 @@ LOST = 1e-24
 
 
 def start_leaf(nodes, node):
-    """Set a node's rows of the tables to those of a leaf; its weight and statistics are written later."""
+    """Write a node into the tables as a leaf. Its weight and its statistics are written later."""
     for k in range(b.N_INTS):
         nodes.ints[node, k] = -1
     nodes.reals[node, b.GAIN] = NAN
 
 
 def sum_root(parameters, data, nodes):
-    """Create the root of a tree and sum its statistics. Return whether it stays a leaf, whatever the attributes."""
+    """Create the root of a tree and sum its statistics. Return whether a stopping rule makes it a leaf."""
     with cython.nogil:
         start_leaf(nodes, 0)
         is_open: cython.bint = _sum_node(parameters, data, nodes, 0, 0, data.orders.shape[1], 0)
@@ -54,7 +54,6 @@ def sum_children(parameters, data, nodes, first_child, start, middle, stop, dept
 
 
 def _sum_node(parameters, data, nodes, node, start, stop, depth):
-    """Write the weight and the statistics of a node. Return whether it may be split."""
     is_constant: cython.bint = False
     if data.is_numeric:
         is_constant = _sum_numbers(data, nodes, node, start, stop)
@@ -64,7 +63,6 @@ def _sum_node(parameters, data, nodes, node, start, stop, depth):
 
 
 def _sum_numbers(data, nodes, node, start, stop):
-    """Write the weight and the statistics of a node for a numeric target. Return whether the target is constant."""
     has_weights: cython.bint = data.kind == b.WEIGHTED_PAIR
     whole: cython.double = 0.0
     total: cython.double = 0.0
@@ -155,7 +153,7 @@ def begin_search(parameters, data, nodes, node, search):
 
 
 def _rounded(mean, spread):
-    """Return the mean rounded to about a thousandth of the spread; sums of distances from it are then often exact."""
+    """Return the mean rounded to about a thousandth of the spread. Sums of distances from it are then often exact."""
     if spread == 0.0:
         return mean
     exponent: cython.int = 0
@@ -176,7 +174,7 @@ def best_splits(data, search, start, stop, low, high, coded_low, coded_high):
 def best_sorted_splits(data, search, start, stop, low, high):
     """Write the gain and the place of the best split of each sorted column in low:high.
 
-    The gain is NaN if there is no split. It may be NaN, too, if an earlier column in low:high has a better split.
+    The gain is NaN if there is no split. It may also be NaN if an earlier column in low:high has a better split.
     """
     highest: cython.double = -1.0
     for column in range(low, high):

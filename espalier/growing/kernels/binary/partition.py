@@ -30,7 +30,7 @@ def mark_sorted(data, scratch, column, start, middle, stop):
 def mark_coded(data, nodes, scratch, node, column, start, stop, code):
     """Mark the branches of the rows start:stop by their codes. Return where the right branch will start.
 
-    Writes into the node's table a row with `code` and a row with the next larger code that occurs.
+    Writes the numbers of two rows into the node's table: one with `code`, one with the next larger code that occurs.
     """
     middle = start
     following: cython.longlong = b.MAX_CODES
@@ -57,7 +57,7 @@ def partition_columns(data, search, scratch, low, high, divided, start, stop, le
 
 
 def partition_orders(data, search, scratch, low, high, divided, start, stop, left_is_open, right_is_open):
-    """Partition the orders low:high except those of constant columns and of the split column, `divided` (-1: none).
+    """Partition the orders low:high, except those of constant columns and of `divided`, the tested column (-1: none).
 
     left_is_open, right_is_open: whether each child may be split, so that its rows are needed.
     """

@@ -5,17 +5,17 @@ Scores are fractions, compared by cross-multiplication. A split must be better t
 
 **Blocks of unweighted rows are skipped if they cannot win.** Of n rows, l are on the left; of t rows of a class, c are
 on the left. The score grows with A² / (l · (n - l)), where A = c·n - t·l; with several classes, A² is summed over them.
-In a block of B rows, p of them of the class, A rises by at most p·(n - t) and falls by at most (B - p)·t. The
-denominator is least at one end of the block. If the score with these bounds is not better than the best so far, no
-split in the block is. In a skipped block, only p is counted for each class, without conditions and scores.
+If p rows of a block of B rows have the class, A rises by at most p·(n - t) and falls by at most (B - p)·t. The
+denominator is least at one end of the block. If a score with these bounds is not better than the best so far, no split
+in the block is better. In a skipped block, the scan only counts p for each class and computes no scores.
 
-For a numeric target, A is the sum of the distances from the mean. Over a block it rises by at most the sum of the
-positive distances and falls by at most the sum of the negative ones. Distances are computed from a rounded mean; its
-rounding error, `rest`, is subtracted once per row.
+For a numeric target, A is the sum of the left rows' distances from the mean. Over a block it rises by at most the sum
+of the positive distances and falls by at most the sum of the negative ones. Distances are computed from a rounded mean;
+its rounding error, `rest`, is subtracted once per row.
 
 Without row weights, only splits with a score above `floor` are searched for. The floor is ten ties below the best score
 of the earlier columns. If the first split found exceeds the floor by more than two ties, it would also have been taken
-without a floor. Otherwise the column is searched again without one.
+without a floor. Otherwise the column is searched again without a floor.
 """
 
 import cython
@@ -28,9 +28,9 @@ SURE = 1.0 - 1e-12  # lowers the bar by more than the rounding error of a bound
 def best_split_presorted(data, search, column, start, stop, floor):
     """Find the best threshold of a node's rows in one presorted order.
 
-    start:stop of the column's order are the node's rows, ascending. floor: splits up to this score need not be found
-    (negative: no floor). Returns the index in the order of the left branch's last row, NO_SPLIT, or CONSTANT;
-    the score of the split is ``search.numerator / search.denominator``.
+    The entries start:stop of the column's order are the node's rows. floor: splits of at most this score need not be
+    found (negative: no floor). Returns the index of the left branch's last row in the order, or NO_SPLIT or CONSTANT.
+    The score of the split is ``search.numerator / search.denominator``.
     """
     _begin_scan(search, floor if data.kind < b.WEIGHTED_PAIR else -1.0)
     _scan(data, search, column, start, stop)
@@ -60,7 +60,7 @@ def _scan(data, search, column, start, stop):
 
 
 def _take_split(data, search, column, start, stop, n_left, numerator, denominator):
-    """Take a split with a better score if the values beside it differ. Return whether the scan ends."""
+    """Take a split with a better score, unless the values on both sides are equal. Return whether the scan must end."""
     at = start + n_left
     code = data.codes[column, data.orders[column, at - 1] & data.row_mask]
     if code == data.codes[column, data.orders[column, at] & data.row_mask]:
@@ -73,7 +73,7 @@ def _take_split(data, search, column, start, stop, n_left, numerator, denominato
             search.is_varied = True
         return False
     if search.place < 0 and search.floor >= 0.0 and numerator <= (search.floor + 2.0 * search.tie) * denominator:
-        # Without the floor, a split just below it might have been taken instead: search again without one.
+        # Without a floor, a split just below the floor might have been taken instead: search again without a floor.
         search.place = b.AGAIN
         return True
     search.numerator, search.denominator, search.place = numerator, denominator, at - 1
@@ -140,7 +140,7 @@ def _scan_classes(data, search, column, start, stop):
     while n_left < last:
         end = min(n_left + b.CLASSES_BLOCK, last) if is_counted else last
         if is_counted and search.bar > 0.0 and end - n_left == b.CLASSES_BLOCK:
-            # Eight counts of eight bits.
+            # Eight counters of eight bits each in one number.
             counts: cython.ulonglong = 0
             for place in range(b.CLASSES_BLOCK):
                 value = data.orders[column, start + n_left + place]
@@ -265,7 +265,7 @@ def size_of_pair(search, weight, second):
 
 
 def size_of_classes(search, weight):
-    """Return the left branch's weight with class weights divided out. ``search.left`` has its part in each class."""
+    """Return the left branch's weight with class weights divided out. ``search.left`` has its weight in each class."""
     if not search.has_class_weights:
         return weight
     size: cython.double = 0.0

@@ -1,6 +1,6 @@
 """The binary grower: complete data, two branches per test, impurity by squares (gini, squared error).
 
-Columns with at most 256 values are stored as bytes, row by row, and a node sums statistics per code. For unweighted
+Columns with at most 256 values are stored as bytes, row by row, and a node sums its statistics by code. For unweighted
 classes, the larger child's counts are usually the parent's minus the smaller child's. Columns with more values are
 sorted once; a *stable partition* leaves each child's range of an order sorted, so nothing is sorted again::
 
@@ -12,8 +12,8 @@ Each subtree owns its range, so subtrees grow in parallel, and the result does n
 grows, a subtree is copied into separate tables in which its rows are numbered from 0: branch bits, codes and targets,
 which are read by row, are then close together in memory and stay in the processor's cache.
 
-Labels, shares and parents are not in the node tables; they are derived when the tree is finished (`nodes`). A split is
-stored as the two rows beside its threshold; thresholds are then read from the columns.
+A split is stored as two rows, the last one below its threshold and the first one above. The threshold is computed from
+their values when the tree is finished.
 """
 
 import cython
@@ -50,8 +50,8 @@ class Subtree:
 def split_node(parameters, data, nodes, search, scratch, node, first_child, attribute, start, stop, depth):
     """Split a node by the best split of an attribute, and partition the rows' own order.
 
-    depth: of the children. Returns (start of the right branch, whether the left child may be split, whether the right
-    one may).
+    depth: depth of the children. Returns the start of the right branch, whether the left child may be split, and
+    whether the right child may be split.
     """
     with cython.nogil:
         middle, left_is_open, right_is_open = _divide_node(
@@ -61,7 +61,6 @@ def split_node(parameters, data, nodes, search, scratch, node, first_child, attr
 
 
 def _divide_node(parameters, data, nodes, search, scratch, node, first_child, attribute, start, stop, depth):
-    """Write a node's test, create and sum its children; see `split_node`."""
     column = data.sorted_column[attribute]
     if column >= 0:
         middle = search.places[attribute] + 1
@@ -106,7 +105,7 @@ def _begin_subtree(parameters, data, nodes, scratch, is_constant, start, stop, d
     gains, places = np.empty(n_columns), np.empty(n_columns, np.int64)
     subtree.search = NodeSearch(own, counts, gains, places, is_constant, scratch.progress)
     subtree.free, subtree.n_free = np.arange(n_slots, dtype=np.int64), n_slots
-    # Sums of numbers depend on their order, so only counts may be computed in another order.
+    # Floating-point sums depend on the order of the numbers, so only counts may be summed in another order.
     has_many_codes: cython.bint = data.n_counts > b.FEW_ROWS_OF_MANY_CODES * data.n_coded
     subtree.few = b.FEW_ROWS_OF_MANY_CODES if data.kind <= b.CLASSES and has_many_codes else b.FEW_ROWS
     # A pending node has two rows or more.
@@ -124,7 +123,7 @@ def _grow_pending(subtree):
         _take_pending(subtree)
         attribute = _find_split(subtree, subtree.data, subtree.search)
         first_child = subtree.n_nodes
-        # There is always room, since both branches have a row; this is checked all the same.
+        # There is always room, since each branch has at least one row; this is checked all the same.
         if attribute < 0 or first_child + 2 > subtree.nodes.ints.shape[0]:
             subtree.scratch.finished[0] += subtree.search.weight
             _release_slot(subtree, subtree.slot)
@@ -158,7 +157,7 @@ def _take_pending(subtree):
 
 
 def _add_pending(subtree, node, start, stop, slot, is_open):
-    """Add a child of the current node to the pending nodes; if it is a leaf, add its weight to the finished weight."""
+    """Add a child of the current node to the pending nodes. If it is a leaf, only count its weight as finished."""
     if not is_open:
         subtree.scratch.finished[0] += subtree.nodes.reals[node, b.WEIGHT]
         return
@@ -172,7 +171,6 @@ def _add_pending(subtree, node, start, stop, slot, is_open):
 
 
 def _find_split(subtree, data, search):
-    """Return the attribute of the best split of the current node, -1 for a leaf."""
     start, stop = subtree.start, subtree.stop
     begin_search(subtree.parameters, data, subtree.nodes, subtree.node, search)
     best_sorted_splits(data, search, start, stop, 0, data.n_sorted)
@@ -186,7 +184,7 @@ def _find_split(subtree, data, search):
 
 
 def _share_counts(subtree, data, search, middle, left_is_open, right_is_open):
-    """Return the slots of the children's counts, -1 for none. The larger child's are the parent's minus the other's."""
+    """Return the slots of both children's counts, -1 for none. Only the rows of the smaller child are counted."""
     if subtree.slot < 0:
         return -1, -1
     slot = subtree.slot
@@ -226,7 +224,6 @@ def _take_slot(subtree):
 
 
 def _release_slot(subtree, slot):
-    """Release a slot (-1: none). Return -1."""
     if slot >= 0:
         subtree.free[subtree.n_free] = slot
         subtree.n_free += 1

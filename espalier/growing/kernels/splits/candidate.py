@@ -1,4 +1,4 @@
-"""Split candidates: at most one per attribute and node, a row of an int32 table and a row of a float64 table."""
+"""Split candidates. An attribute has at most one per node: a row of an int32 table and a row of a float64 table."""
 
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c
@@ -46,7 +46,7 @@ def _rounding_error(work):
 
 
 def start_search(work, attribute, paid, ints):
-    """Begin the search of an attribute. The statistics of its known and of its unknown rows must be summed already."""
+    """Begin the search of an attribute. Its known and its unknown rows must be summed already."""
     ints[c.INT_BELOW], ints[c.INT_ABOVE] = 0, 0
     ints[c.INT_UNKNOWN], ints[c.INT_CUT_POINT], ints[c.INT_HEURISTIC] = -1, -1, 0
     work.search.attribute = attribute
@@ -110,7 +110,7 @@ def terms_of_branches(work, branch):
 
 
 def terms_of_unknown_test(work):
-    """Return the sum of `term` over two branches: the rows whose value is known, and the others."""
+    """Return the sum of `term` over two branches: the known rows, and the unknown rows."""
     criterion, n_classes = work.parameters.criterion, work.parameters.n_classes
     known, unknown = cython.address(work.sums.known[0]), cython.address(work.sums.unknown[0])
     totals = cython.address(work.sums.node[0])
@@ -118,7 +118,7 @@ def terms_of_unknown_test(work):
 
 
 def terms_with_share(work, share):
-    """Return the sum of the terms of the best branches; `share` of the unknown rows is in the left branch."""
+    """Return the sum of the terms of the best branches, the left one with `share` of the unknown rows."""
     totals, trial = cython.address(work.sums.node[0]), cython.address(work.sums.trial[0])
     for k in range(work.sums.trial.shape[0]):
         work.sums.trial[k] = work.sums.best_left[k] + share * work.sums.unknown[k]
@@ -136,7 +136,7 @@ def store_branches(sums, branch):
 
 
 def store_unknown_test(sums, ints):
-    """Store the test that sends the known rows to branch 0 and the others to branch 1."""
+    """Store the test that sends the known rows to branch 0 and the unknown rows to branch 1."""
     ints[c.INT_TEST] = UNKNOWN
     ints[c.INT_UNKNOWN] = 1
     for k in range(sums.known.shape[0]):
@@ -145,7 +145,7 @@ def store_unknown_test(sums, ints):
 
 
 def finish_two(work, gain, ints, reals):
-    """Set gain, score and the size of the smaller branch of a binary split from the statistics of its branches.
+    """Set the gain, the score and the size of the smaller branch for a candidate with two branches.
 
     The candidate's test becomes LEAF if the chi-square test rejects the split.
     """
@@ -168,7 +168,7 @@ def score_candidate(work, gain, information, ints, reals):
     """Set the candidate's gain and score.
 
     The score is the gain, the gain ratio or the normalized gain, weighed by the attribute's cost if a cost function is
-    set. A gain within rounding error of 0 becomes 0; with costs, a gain of at most `negligible_gain` has the score 0.
+    set. A gain within rounding error of 0 becomes 0. With costs, a gain of at most `negligible_gain` has the score 0.
 
     information: split information in bits, read only under gain_ratio. If it is 0, the candidate's test becomes LEAF,
     and gain and score are not set.

@@ -21,8 +21,8 @@ from cython.cimports.espalier.growing.kernels.splits.deviations import deviation
 def sum_categories(work, master, attribute):
     """Sum the statistics of each category present in a node, and count these categories.
 
-    Afterwards categories.ascending lists them by code; sums.known and sums.unknown are the sums of the rows with known
-    and with unknown value.
+    Afterwards categories.ascending lists the categories by code, and sums.known and sums.unknown have the statistics of
+    the rows with known and with unknown value.
     """
     clear(work.sums.unknown)
     clear(work.sums.known)
@@ -58,7 +58,7 @@ def sum_categories(work, master, attribute):
 
 
 def fill_buckets(work, master):
-    """List the node's rows by ascending category, rows with unknown value last: medians need the rows themselves.
+    """List the node's rows in `bucket` by ascending category, then the unknown rows. Medians need the rows themselves.
 
     The rows of the j-th category are ``bucket[bucket_start[j]:bucket_start[j + 1]]``. The bucket starts at 0, not at
     context.start: a node's range of the master sequence may lie beyond the length of the bucket.
@@ -88,20 +88,20 @@ def fill_buckets(work, master):
 
 
 def category_weight(work, j):
-    """Return the weight of the j-th category in the order of categories.ascending."""
+    """Return the weight of the j-th category of categories.ascending."""
     return weight_of(cython.address(work.categories.group[work.categories.ascending[j], 0]), work.parameters.n_classes)
 
 
 def category_size(work, j):
-    """Return the weight of the j-th category in the same order, with class weights divided out."""
+    """Return the weight of the j-th category of categories.ascending, with class weights divided out."""
     return size_of(work.parameters, cython.address(work.categories.group[work.categories.ascending[j], 0]))
 
 
 def category_term(work, j, share, with_unknown):
     """Return the `term` (see `criterion`) of one branch: the rows of a category, and a fraction of the unknown rows.
 
-    j: index of the category among those present; n_present for a branch without known rows. share: the fraction, from 0
-    to 1. with_unknown: whether the rows that are split are all rows of the node, or only those with a known value.
+    j: index in categories.ascending, or n_present for a branch without known rows. share: the fraction, from 0 to 1.
+    with_unknown: whether the split divides all rows of the node, or only the known rows.
     """
     n_present = work.search.n_present
     if work.parameters.criterion == c.ABSOLUTE_ERROR:
@@ -134,7 +134,7 @@ def set_gain_form(work, with_unknown):
 
 
 def sort_by_key(places, key, count):
-    """Sort places[:count] by key[place], equal keys by place: a heap sort."""
+    """Sort places[:count] by key[place] with a heap sort. Places with equal keys are sorted by number."""
     end: cython.int
     for end in range(count // 2 - 1, -1, -1):
         _sift(places, key, end, count)

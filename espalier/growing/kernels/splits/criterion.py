@@ -3,10 +3,10 @@
 Statistics of a group are numbers that add up over groups:
 
 - classification: the weight of each class;
-- regression: weight, Σ w·(y − c), Σ w·(y − c)², Σ w·y with c the node's mean, so that little cancels.
+- regression: weight, Σ w·(y − c), Σ w·(y − c)², Σ w·y, where c is the node's mean, to limit cancellation.
 
-Terms of entropy, Gini and chi-square add numbers of one sign, so they are exact to a few units in the last place. A
-split's gain is ``offset + scale · Σ term(branch)``: every criterion fits this form. Functions that are called for each
+Terms of entropy, Gini and chi-square add numbers of one sign, so they are exact to a few units in the last place. Under
+every criterion, a split's gain has the form ``offset + scale · Σ term(branch)``. Functions that are called for each
 split take a pointer to the first statistic.
 """
 
@@ -25,7 +25,7 @@ def term(criterion, n_classes, stats, totals):
     Under chi_square it is the group's summand of the statistic before scaling (`gain_form`); under poisson, minus half
     of the deviance of the group's mean from the node's mean.
 
-    n_classes: 0 for a regression. stats: the sums over the group. totals: those over all branches, read under
+    n_classes: 0 for a regression. stats: the sums over the group. totals: the sums over all branches, read only under
     chi_square, sdr and m5.
     """
     if criterion >= c.SQUARED_ERROR:
@@ -62,7 +62,7 @@ def _number_term(criterion, stats, totals):
     squares = max(0.0, stats[2] - stats[1] * stats[1] / weight)
     if criterion == c.SQUARED_ERROR:
         return squares
-    # Rounding leaves a small variance in a group of equal values, which a root would magnify.
+    # In a group of equal values, rounding leaves a small variance, which a root would magnify.
     return root_term(criterion, weight, squares if squares > NOISE * max(stats[2], totals[2]) else 0.0)
 
 
@@ -76,7 +76,7 @@ def root_term(criterion, weight, squares):
 
 
 def poisson_deviance(weight, apart, centre):
-    """Return half of the Poisson deviance, from the mean `centre`, of a target ``centre + apart`` of this weight.
+    """Return half of the Poisson deviance of a target ``centre + apart``, with this weight, from the mean `centre`.
 
     It is ``weight · centre · h(apart / centre)`` with h(t) = (1 + t)·ln(1 + t) − t. For small t, where the difference
     would cancel, the series of h is used.
@@ -114,7 +114,7 @@ def weight_of(stats, n_classes):
 
 
 def size_of(parameters, stats):
-    """Return the weight of a group with class weights divided out; limits on the size of a leaf apply to it."""
+    """Return the weight of a group with class weights divided out. Limits on the size of nodes apply to this weight."""
     if not parameters.has_class_weights:
         return weight_of(stats, parameters.n_classes)
     size = 0.0
@@ -142,7 +142,7 @@ def is_leaf(parameters, stats, depth, is_constant):
 
 
 def plogp(weight, whole):
-    """Return −p·log2 p in bits, p = weight/whole; 0 for no weight."""
+    """Return −p·log2 p in bits, where p = weight/whole, or 0 without weight."""
     if weight <= 0.0:
         return 0.0
     return -weight / whole * log2(weight / whole)
@@ -151,9 +151,9 @@ def plogp(weight, whole):
 def with_cost(parameters, score, cost, paid):
     """Weigh a score by the attribute's cost.
 
-    Nunez (1991), as a base-2 logarithm so that large gains do not overflow; Tan and Schlimmer (1990); Norton (1989).
-    An attribute that a node above tests (`paid`) costs 0 under Nunez. Under the others, which divide by the cost, it
-    costs as much as the cheapest attribute.
+    Sources: Nunez (1991), Tan and Schlimmer (1990), Norton (1989). The result of Nunez is a base-2 logarithm, so that
+    large gains do not overflow. An attribute that a node above tests (`paid`) costs 0 under Nunez. Under the other two,
+    which divide by the cost, it costs as much as the cheapest attribute.
     """
     if parameters.cost_function == c.NO_COSTS:
         return score

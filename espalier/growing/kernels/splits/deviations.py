@@ -6,9 +6,9 @@ target::
 
     tree[i] = sum over ranks (i − lowbit(i), i]        add: walk up      find the median's rank: walk down
 
-Each further row of a prefix costs O(log n) instead of a sort. The trees have one entry more than there are ranks.
-Computing the deviation of a group or of all prefixes begins and ends with empty trees, unless the stop flag ends it
-early.
+Each further row of a prefix costs O(log n) instead of a sort. The trees have one entry more than there are ranks. They
+are empty before and after the deviation of a group or of all prefixes is computed, unless the stop flag ends the
+computation early.
 
 ``sdr`` and ``m5`` need a root of the sum of squared deviations from the mean. A root magnifies rounding errors: the
 fifth root of 1e-16 is 6e-4. Subtracting sums of squares would leave such errors, so each row instead adds to the
@@ -21,7 +21,7 @@ from cython.cimports.espalier.growing.kernels.splits.criterion import root_term
 
 
 def add_rows(work, rows, start, stop, share):
-    """Add ``rows[start:stop]`` to the trees with `share` of their weight; a negative share subtracts it."""
+    """Add ``rows[start:stop]`` to the trees with `share` of their weight. A negative share removes them."""
     for at in range(start, stop):
         _add_row(work, rows[at], share)
 
@@ -39,7 +39,7 @@ def _add_row(work, row, share):
 
 
 def remove_rows(medians, rows, start, stop):
-    """Set to 0 the entries of the Fenwick trees that these rows have changed, so that no rounding errors remain."""
+    """Clear the entries of the Fenwick trees that these rows have changed, so that no rounding errors remain."""
     for place in range(start, stop):
         at = medians.target_rank[rows[place]] + 1
         while at < medians.weight_tree.shape[0]:
@@ -80,7 +80,7 @@ def group_deviation(work, rows, start, stop):
 
 
 def deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share):
-    """Return the deviation of ``rows[start:stop]`` with ``rows[extra_start:extra_stop]`` at `share` of their weight."""
+    """Return the deviation of two ranges of rows together. The extra rows count with `share` of their weight."""
     add_rows(work, rows, start, stop, 1.0)
     add_rows(work, rows, extra_start, extra_stop, share)
     answer = deviation(work)
@@ -90,7 +90,7 @@ def deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share
 
 
 def squares_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
-    """Return the sum of squared deviations of the rows that `deviation_of_rows` describes."""
+    """Return the sum of squared deviations of some rows; see `deviation_of_rows`."""
     whole: cython.double = 0.0
     mean: cython.double = 0.0
     squares: cython.double = 0.0
@@ -102,7 +102,7 @@ def squares_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
 
 
 def with_row(work, row, share, whole, mean, squares):
-    """Return weight, mean and squared deviations after adding `share` of a row."""
+    """Return the weight, the mean and the sum of squared deviations of a group after adding `share` of a row."""
     weight = work.sums.weight[row] * share
     if weight <= 0.0:
         return whole, mean, squares
@@ -119,7 +119,7 @@ def takes_deviations(criterion):
 
 
 def deviation_term(criterion, weight, amount):
-    """Return weight times impurity of a group. amount: its sum of absolute (absolute_error) or squared deviations."""
+    """Return a group's weight times impurity. amount: its sum of absolute (absolute_error) or squared deviations."""
     return amount if criterion == c.ABSOLUTE_ERROR else root_term(criterion, weight, amount)
 
 
@@ -134,10 +134,10 @@ def deviation_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
 
 
 def fill_prefixes(work, rows, start, end, stop):
-    """Fill the tables of deviations of the prefixes of ``rows[start:end]`` from both ends.
+    """Fill the tables of deviations of the prefixes of ``rows[start:end]``.
 
-    If the unknown rows, ``rows[end:stop]``, are tried in either branch, also fill the tables of the prefixes together
-    with these rows.
+    Prefixes begin at `start` in `forward` and at the other end in `backward`. If `places_unknown`, also fill
+    `forward_all` and `backward_all`, where the unknown rows, ``rows[end:stop]``, belong to every prefix.
     """
     write_prefixes(work, rows, start, end, end, end, work.medians.forward)
     write_prefixes(work, rows, end - 1, start - 1, end, end, work.medians.backward)

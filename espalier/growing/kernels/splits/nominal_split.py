@@ -32,8 +32,8 @@ from cython.cimports.libc.math import isnan
 def best_nominal_split(work, master, attribute, paid, ints, reals):
     """Find the best split of a nominal attribute and write the candidate; its test is LEAF if there is none.
 
-    master: int32, the node's rows. Afterwards categories.present[categories.ascending[j]] is the j-th category present,
-    and categories.branch[j] its branch.
+    master: int32, the master sequence. Afterwards categories.present[categories.ascending[j]] is the j-th category
+    present, and categories.branch[j] is its branch.
     """
     ints[c.INT_TEST] = LEAF
     sum_categories(work, master, attribute)
@@ -74,7 +74,6 @@ def best_nominal_split(work, master, attribute, paid, ints, reals):
 
 
 def _multiway_split(work, ints):
-    """Try the split into one branch per category of the schema."""
     terms = 0.0
     n_heavy: cython.int = 0
     for j in range(work.search.n_present):
@@ -92,7 +91,7 @@ def _multiway_split(work, ints):
 def _place_unknown(work, terms, n_heavy, ints):
     """Try the unknown rows in each branch that has known rows, and in the first branch that has none.
 
-    terms: sum of the branches' terms. n_heavy: number of branches that are heavy enough. Both without unknown rows.
+    terms: sum of the branches' terms. n_heavy: number of branches that are heavy enough. Unknown rows count in neither.
     """
     n_present, margin = work.search.n_present, work.search.margin
     j: cython.int = 0
@@ -168,7 +167,7 @@ def _try_unknown_test(work, ints):
 def _p_value(work, unknown_code):
     """Return the p-value of the chi-square test of the categories present against the classes.
 
-    unknown_code: the category to which the unknown rows are added; -1 if they are left out.
+    unknown_code: the category to which the unknown rows are added, or -1 to leave them out.
     """
     n_present, n_classes = work.search.n_present, work.sums.known.shape[0]
     trial, totals = cython.address(work.sums.trial[0]), cython.address(work.sums.left[0])
@@ -214,7 +213,7 @@ def _gain_with_share(work):
 
 
 def _deviations_with_share(work, branch, share):
-    """Return the deviation of the rows of one branch, its share of the unknown rows included."""
+    """Return the deviation of the rows of a branch, including its share of the unknown rows."""
     n_present = work.search.n_present
     end, stop = work.medians.bucket_start[n_present], work.medians.bucket_start[n_present + 1]
     n_rows: cython.int = 0

@@ -1,10 +1,10 @@
 """The best threshold of an ordered attribute at a node.
 
-A node is a range of the master sequence and the same range of each presorted order. In an order, rows whose value is
-known come first, ascending, then the others::
+A node is a range of the master sequence and the same range of each presorted order. In an order, the rows with known
+value come first, in ascending order of the value. The rows with unknown value follow::
 
     orders[k]   ... | 4 9 1 7 | 3 0 | ...
-                    start     end   stop        codes ascend over start:end, are −1 over end:stop
+                    start     end   stop        codes ascend over start:end and are −1 over end:stop
 """
 
 import cython
@@ -97,7 +97,7 @@ def _end_of_known(work, attribute, sequence):
 
 
 def _split_known(work, sequence, end):
-    """Sum the statistics of the rows with known value (before `end`), and separately those of the others."""
+    """Sum the statistics of the known rows, which end at `end`, and separately those of the unknown rows."""
     clear(work.sums.unknown)
     if end == work.context.stop:
         for k in range(work.sums.node.shape[0]):
@@ -140,7 +140,7 @@ def _try_thresholds(work, sequence, end, ints):
     has_cut_points: cython.bint = last_cut_point > cut_point
     lightest, heaviest = 0.0, INFINITY
     if work.parameters.criterion == c.M5:
-        # A fifth of the rows, plus one row, on each side.
+        # Each side must have at least a fifth of the rows, plus one row.
         fifth = max(1.0, floor(known_weight / 5.0 + WEIGHT_TOLERANCE))
         lightest, heaviest = fifth + 1.0 - WEIGHT_TOLERANCE, known_weight - fifth - 1.0 + WEIGHT_TOLERANCE
     lowest: cython.longlong = 1
@@ -228,7 +228,7 @@ def _try_thresholds(work, sequence, end, ints):
 
 
 def is_apart(columns, first_value, below, above):
-    """Return whether two ranks, the first not above the second, have values that C4.5 treats as different."""
+    """Return whether C4.5 treats the values of two ranks as different. `below` must not exceed `above`."""
     return columns.value[first_value + below] + NEIGHBOUR_GAP < columns.value[first_value + above]
 
 
@@ -239,9 +239,9 @@ def max_gain_of_split(work, left_weight):
     ``a_k = l_k - l * t_k / K`` measures how far class k in the left branch is from its proportion in the node. The
     bound, before it is enlarged for rounding errors, is
 
-    - entropies, in bits: ``K^2 / (l * (K - l) * ln 2) * sum of a_k^2 / t_k``, Pearson's statistic over ln 2, since a
-      logarithm is at most its argument less 1;
-    - Gini: ``K / (l * (K - l)) * sum of a_k^2``, which is the product itself;
+    - entropies, in bits: ``K^2 / (l * (K - l) * ln 2) * sum of a_k^2 / t_k``, which is Pearson's statistic divided by
+      ln 2. It is a bound because the logarithm of a number is at most the number minus 1;
+    - Gini: ``K / (l * (K - l)) * sum of a_k^2``, which is the exact product;
     - infinity if a branch has no weight.
     """
     known_weight = work.search.known_weight
@@ -258,7 +258,7 @@ def max_gain_of_split(work, left_weight):
 
 
 def _changes_target(work, sequence, at, end):
-    """Return whether the rows with the value before `at` and those with the value at `at` have different targets."""
+    """Return whether the rows with one of the two values that meet at `at` have more than one target in all."""
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first, last = at - 1, at
     while first > work.context.start and codes[sequence[first - 1]] == codes[sequence[at - 1]]:
@@ -282,7 +282,7 @@ def _middle_place(work, sequence, n_known, lightest, heaviest):
 
     A threshold lies between different values; under near_median, also between different targets. A row of weight 2
     counts as two rows. The middle of n rows is n // 2 + ½. Of two thresholds at the same distance from it, the upper
-    one is preferred, but at the distance ½ the lower one. With 6 rows, 3 below the threshold are best, then 4, 5, 2, 1.
+    one is preferred, but at the distance ½ the lower one. With 6 rows, 3 rows below it are best, then 4, 5, 2, 1.
     """
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first_value = work.columns.value_start[work.search.attribute]
@@ -310,7 +310,7 @@ def _middle_place(work, sequence, n_known, lightest, heaviest):
 
 
 def _try_unknown_test(work, sequence, end, ints):
-    """Try the split of known against unknown rows. Return the number of splits tried: 0 if a branch is too light."""
+    """Try the split of known against unknown rows. Return the number of splits tried: 0 for a light branch, else 1."""
     if work.search.unknown_size < work.search.margin or work.search.known_size < work.search.margin:
         return 0
     if takes_deviations(work.parameters.criterion):

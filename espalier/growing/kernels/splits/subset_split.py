@@ -26,7 +26,7 @@ N_POWER_STEPS = 200
 
 
 def best_subset_split(work, ints):
-    """Find a good division of the present categories into two groups, the best one unless INT_HEURISTIC is 1.
+    """Find the best division of the categories into two groups. If INT_HEURISTIC is 1, a better one may exist.
 
     Branch 0 gets the category with the lowest code.
     """
@@ -57,7 +57,7 @@ def best_subset_split(work, ints):
 
 
 def best_one_vs_rest_split(work, ints):
-    """Find the category whose split from the rest is best: by gain ratio if that is the criterion, else by gain.
+    """Find the category whose split from the rest is best, by gain ratio if that is the criterion, else by gain.
 
     Branch 0 gets this category, branch 1 the rest.
     """
@@ -114,8 +114,8 @@ def _try_splits_of_order(work, which, ints):
 def _try_split(work, below, above, at, first_is_left, ints):
     """Try the split into `left` and `right`; if `places_unknown`, with the unknown rows in branch 0, then in branch 1.
 
-    below, above: the candidate's INT_BELOW and INT_ABOVE. at: read under absolute_error only: the number of rows in
-    `left`, or the index of a category that is split from the rest. first_is_left: whether branch 0 is `left`.
+    below, above: the candidate's INT_BELOW and INT_ABOVE. at: the number of rows in `left`, or the index of a
+    category that is split from the rest; read only under absolute_error. first_is_left: whether branch 0 is `left`.
     """
     one_vs_rest: cython.bint = work.parameters.nominal == c.ONE_VS_REST
     left_weight = weight_of(cython.address(work.sums.left[0]), work.parameters.n_classes)
@@ -144,7 +144,7 @@ def _try_split(work, below, above, at, first_is_left, ints):
 
 
 def _information(search, left_weight, right_weight, side):
-    """Return the split information of two branches. Unknown rows are in branch `side`; -1: they are a third group."""
+    """Return the split information of two branches, with the unknown rows in branch `side` or as a third group (-1)."""
     whole = search.known_weight + search.unknown_weight
     if side == 0:
         left_weight += search.unknown_weight
@@ -155,7 +155,6 @@ def _information(search, left_weight, right_weight, side):
 
 
 def _set_right(work):
-    """Set `right` to the known rows that are not in `left`."""
     for k in range(work.sums.left.shape[0]):
         rest = work.sums.known[k] - work.sums.left[k]
         work.sums.right[k] = max(0.0, rest) if work.parameters.n_classes > 0 else rest
@@ -196,10 +195,7 @@ def _unit_of_keys(work):
 
 
 def _principal_component(work):
-    """Write each category's coordinate along the principal component of the class shares into categories.key.
-
-    Power iteration on the weighted covariance (Coppersmith and others, 1999).
-    """
+    """Write the categories' coordinates along the principal component of class shares (Coppersmith et al., 1999)."""
     n_classes = work.parameters.n_classes
     direction, centre = cython.address(work.categories.direction[0, 0]), cython.address(work.categories.direction[1, 0])
     summed = cython.address(work.categories.direction[2, 0])
@@ -272,7 +268,7 @@ def _one_against_rest_deviation(work, j, branch):
 
 
 def _small_deviation(work, first, last, extra_first, extra_last):
-    """Return the deviation of some rows from their median without the trees: sort, then one pass."""
+    """Return the deviation of some rows from their median. The rows are sorted, and the trees are not used."""
     n_rows = last - first
     count = n_rows + extra_last - extra_first
     values, weights, order = work.medians.forward, work.medians.backward, work.medians.sequence

@@ -1,8 +1,8 @@
-"""Surrogate splits: tests used instead of a node's own where its value is missing (Breiman et al., 1984, 5.3).
+"""Surrogate splits: tests that replace a node's own test in rows that lack its value (Breiman et al., 1984, 5.3).
 
-Agreement is counted as in rpart: over all rows in which the node's own attribute is known. A row in which the
-surrogate's attribute is missing disagrees. Each branch must receive a weight of at least two, class weights aside. A
-threshold lies halfway between successive values in the node's rows, even rows that lack the node's own attribute.
+Agreement is counted as in rpart, over all rows in which the node's own attribute is known. A row in which the
+surrogate's attribute is missing disagrees. Each branch must receive a weight of at least 2, without class weights. A
+threshold lies halfway between successive values in the node's rows, including rows that lack the node's own attribute.
 """
 
 import cython
@@ -18,9 +18,9 @@ MIN_SIZE = 2.0 - WEIGHT_TOLERANCE
 
 
 def add_surrogates(work, rows, branches, surrogates, split_attribute, start, stop):
-    """Find the surrogates of a binary test, append them to the tables, and assign the rows with unknown value by them.
+    """Append the surrogates of a binary test to the tables, and use them to assign the rows with unknown value.
 
-    The context of `work` is that of the node. Returns how many surrogates were added.
+    ``work.context`` must describe the node. Returns how many surrogates were added.
     """
     upper_branch = _branch_of_larger_mean(work, rows, branches, start, stop)
     n_found = _find_surrogates(work, rows, branches, surrogates, upper_branch, split_attribute, start, stop)
@@ -45,10 +45,7 @@ def add_surrogates(work, rows, branches, surrogates, split_attribute, start, sto
 
 
 def _branch_of_larger_mean(work, rows, branches, start, stop):
-    """Return the branch whose known rows have the larger mean target (or class code); 0 if both are equal.
-
-    rpart calls it the right branch.
-    """
+    """Return the branch with the larger mean target or class code, 0 if equal. It is the right branch in rpart."""
     left: cython.double = 0.0
     right: cython.double = 0.0
     spread: cython.double = 0.0
@@ -69,9 +66,9 @@ def _branch_of_larger_mean(work, rows, branches, start, stop):
 
 
 def _find_surrogates(work, rows, branches, surrogates, upper_branch, split_attribute, start, stop):
-    """List the best surrogate of each other attribute if it beats the majority, the best first. Return their number.
+    """List each other attribute's best surrogate, best first, if it beats the majority rule. Return how many there are.
 
-    The majority assigns every row to the heavier branch. upper_branch: see `_branch_of_larger_mean`.
+    The majority rule assigns every row to the heavier branch. upper_branch: see `_branch_of_larger_mean`.
     """
     attribute: cython.int
     whole = branches.weight[0] + branches.weight[1]
@@ -97,7 +94,7 @@ def _find_surrogates(work, rows, branches, surrogates, upper_branch, split_attri
 
 
 def _insert(surrogates, n_found, attribute, kind, below, threshold, adjusted):
-    """Insert a surrogate after all those that agree at least as much."""
+    """Insert a surrogate after all surrogates that agree at least as much."""
     at = n_found
     while at > 0 and surrogates.found_reals[at - 1, column.S_AGREEMENT] < adjusted - NOISE:
         surrogates.found_ints[at, :] = surrogates.found_ints[at - 1]
@@ -111,7 +108,7 @@ def _insert(surrogates, n_found, attribute, kind, below, threshold, adjusted):
 
 
 def _threshold_agreement(work, sequence, branch_of_row, attribute, start, stop):
-    """Return (agreeing weight, threshold, branch of the values up to it) of the best threshold.
+    """Return (agreeing weight, threshold, branch of the values up to the threshold) of the best threshold.
 
     The weight is -1 if there is no threshold.
     """
@@ -213,14 +210,13 @@ def _nominal_agreement(work, rows, branches, surrogates, upper_branch, attribute
 
 
 def _size_of_row(work, row):
-    """Return the weight of a row, with the factor of its class divided out."""
+    """Return the weight of a row, with its class weight divided out."""
     if not work.parameters.has_class_weights:
         return work.sums.weight[row]
     return work.sums.weight[row] * work.parameters.class_scale[work.targets.target_class[row]]
 
 
 def _surrogate_branch(work, surrogates, i, row):
-    """Return the branch that a surrogate assigns to a training row, -1 if its value is unknown."""
     attribute = surrogates.ints[i, column.S_ATTRIBUTE]
     code = work.columns.codes[attribute, row]
     if code < 0:
@@ -246,7 +242,6 @@ def _copy_found(work, surrogates, n_found):
 
 
 def _write_codes(work, rows, branches, surrogates, upper_branch, first, start, stop):
-    """Write the branch of each category for the nominal surrogates from `first` on."""
     for i in range(first, surrogates.n):
         if surrogates.ints[i, column.S_TEST] != NOMINAL:
             continue

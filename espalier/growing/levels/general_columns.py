@@ -9,36 +9,25 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from espalier.arrays import Array
 from espalier.config.training_parameters import TrainingConfig
-from espalier.growing.encode import NO_CODES, encode_column, kind_of, rank_sorted
+from espalier.growing import encode
+from espalier.growing.encode import ColumnShape, column_table
 from espalier.growing.general_grower import MAX_CODE_ENTRIES, raise_for
 from espalier.growing.kernels import constants as c, levels as kernel, node_columns as n
-from espalier.growing.kernels.arguments import EncodedColumns, Targets
+from espalier.growing.kernels.arguments import Targets
 from espalier.growing.kernels.growth import Branches, Candidates, Growth, NodeTables, RowSequences, SurrogateTables
 from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
 from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
 from espalier.growing.levels.sort_column import sort_column
 from espalier.growing.levels.work_files import ArrayStore, store_array
-from espalier.growing.training_data import TrainingData, many_valued
+from espalier.growing.training_data import TrainingData
 from espalier.model.tree import MAX_NODES
 from espalier.progress import Progress
 
 NO_WEIGHT: Final = np.zeros(0)
 NO_ORDER: Final = np.zeros((1, 1), np.int32)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ColumnShape:
-    """The properties of a prepared column except its cells; see `EncodedColumns`."""
-
-    kind: int
-    n_codes: int
-    recode: Array
-    many_valued: int
-    cost: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,60 +53,29 @@ def prepare_columns(
 
     A column of NOMINAL_KIND has no order. At most `max_rows` rows of a column of numbers or dates are sorted at a time.
     """
-    kind = np.array([kind_of(feature, config) for feature in data.attributes], np.int32)
-    many, costs = many_valued(data, config), dict(config.attribute_costs or ())
-    shapes = []
+    recodes = []
     for place, feature in enumerate(data.attributes):
         progress.check()
         if feature.coded:
-            recode = _store_categories(data, int(kind[place]), place, store)
+            recodes.append(_store_categories(data, encode.kind_of(feature, config), place, store))
         else:
-            recode = NO_CODES
             sort_column(data.columns[place], place, store, max_rows=max_rows)
-        n_codes, cost = len(feature.categories), costs.get(feature.name, 1.0)
-        shapes.append(ColumnShape(int(kind[place]), n_codes, recode, int(many[place]), cost))
+            recodes.append(encode.NO_CODES)
         progress.state[0] = (place + 1) / len(data.attributes)
-    return tuple(shapes)
+    return encode.column_shapes(data, config, recodes)
 
 
 def _store_categories(data: TrainingData, kind: int, place: int, store: ArrayStore) -> Array:
     """Write the arrays of an attribute with categories. Return its `recode` table; see `EncodedColumns`."""
     coded = np.empty(data.n_rows, np.int32)
     order = np.empty(data.n_rows, np.int32) if kind != c.NOMINAL_KIND else None
-    value, recode = encode_column(data, kind, place, coded, order)
+    value, recode = encode.encode_column(data, kind, place, coded, order)
     arrays: dict[str, Array] = {"codes": coded, "value": value}
     if order is not None:
         arrays["order-0"] = order
     for name, array in arrays.items():
         store_array(store, f"{name}-{place}", array)
     return recode
-
-
-def column_table(shapes: Sequence[ColumnShape], codes: Array, values: Sequence[Array], **first: int) -> Any:
-    """Return the `EncodedColumns` of some columns. `first` may contain its `first_attribute`."""
-    is_ordered = np.array([shape.kind != c.NOMINAL_KIND for shape in shapes], np.bool_)
-    return EncodedColumns(
-        codes=codes,
-        kind=np.array([shape.kind for shape in shapes], np.int32),
-        n_codes=np.array([shape.n_codes for shape in shapes], np.int32),
-        order_place=np.cumsum(is_ordered, dtype=np.int32) - 1,
-        value_start=_starts(values),
-        value=_joined(values, np.float64),
-        recode_start=_starts([shape.recode for shape in shapes]),
-        recode=_joined([shape.recode for shape in shapes], np.int32),
-        many_valued=np.array([shape.many_valued for shape in shapes], np.int32),
-        cost=np.array([shape.cost for shape in shapes]),
-        **first,
-    )
-
-
-def _starts(parts: Sequence[Array]) -> Array:
-    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
-
-
-def _joined(parts: Sequence[Array], kind: npt.DTypeLike) -> Array:
-    """Return the concatenated parts; a single part is not copied."""
-    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, kind), *parts])
 
 
 def _targets(data: TrainingData) -> Any:
@@ -273,7 +231,7 @@ class GeneralWorker(ColumnWorker):
             copied.orders.append(number[ascending])
             if columns.kind[0] == c.ORDERED_KIND:
                 known = ascending[: np.count_nonzero(own >= 0)]
-                own[number[known]], distinct = rank_sorted(codes[known])
+                own[number[known]], distinct = encode.rank_sorted(codes[known])
                 value = value[distinct]
         copied.codes.append(own)
         copied.values.append(value)

@@ -8,6 +8,7 @@ import numpy as np
 
 from espalier.arrays import Array
 from espalier.data.schema import Feature
+from espalier.growing.encode import ColumnShape, column_table
 from espalier.growing.finalize import Nodes, Part
 from espalier.growing.general_grower import MAX_CODE_ENTRIES, nodes_of, raise_for
 from espalier.growing.kernels import constants as c, node_columns as n
@@ -15,7 +16,7 @@ from espalier.growing.kernels.arguments import Targets
 from espalier.growing.kernels.general_tree import grow_tree
 from espalier.growing.kernels.growth import Candidates, Growth, NodeTables
 from espalier.growing.kernels.splits.choose_split import best_candidate
-from espalier.growing.levels.general_columns import ColumnShape, CopiedRows, append_marks, column_table
+from espalier.growing.levels.general_columns import CopiedRows, append_marks
 from espalier.growing.levels.grow_levels import ScanResult
 from espalier.growing.levels.marks import Level, OpenNode, Split, Subtree
 from espalier.growing.levels.work_files import ArrayStore

@@ -10,11 +10,12 @@ from espalier.arrays import Array
 from espalier.config.training_parameters import TrainingConfig
 from espalier.errors import ConfigError, Fault
 from espalier.growing import binary_data
+from espalier.growing.encode import ColumnShape, column_table
 from espalier.growing.grow import Grown, finished_tree, grow_parameters
 from espalier.growing.kernels.arguments import Workspace
 from espalier.growing.levels.binary_columns import BinaryWorker, prepare_binary_columns, row_data
 from espalier.growing.levels.binary_method import BinaryMethod
-from espalier.growing.levels.general_columns import ColumnShape, GeneralWorker, column_table, prepare_columns
+from espalier.growing.levels.general_columns import GeneralWorker, prepare_columns
 from espalier.growing.levels.general_method import GeneralMethod
 from espalier.growing.levels.grow_levels import Ask, Growing, Method, Worker, ask_in_turn
 from espalier.growing.levels.marks import Level

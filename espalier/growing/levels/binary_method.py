@@ -9,10 +9,11 @@ import numpy as np
 
 from espalier.arrays import Array
 from espalier.growing import binary_grower
+from espalier.growing.binary_data import NO_CELLS, NO_CODES, RowData, binary_table
 from espalier.growing.finalize import Nodes, Part
 from espalier.growing.kernels.binary import constants as b, nodes as binary_nodes, tree as binary_tree
 from espalier.growing.kernels.binary.arguments import BinaryNodes, NodeSearch, Scratch
-from espalier.growing.levels.binary_columns import NO_CELLS, BinaryTables, CopiedBinaryRows, RowData, binary_table
+from espalier.growing.levels.binary_columns import BinaryTables, CopiedBinaryRows
 from espalier.growing.levels.grow_levels import ScanResult
 from espalier.growing.levels.marks import Level, OpenNode, Split, Subtree
 from espalier.growing.training_data import TrainingData
@@ -40,7 +41,7 @@ class BinaryMethod:
 
     def choose(self, tables: BinaryTables, node: int, scan: ScanResult) -> Split | None:
         """Return the best split of a node by the binary grower's comparison; None for a leaf."""
-        table = binary_table(self.rows, np.zeros((1, 1), np.uint32), {}, {}, NO_CELLS)
+        table = binary_table(self.rows, np.zeros((1, 1), np.uint32))
         gains, places = scan.reals[:, 0].copy(), scan.ints[:, 0].copy()
         search = NodeSearch(table, np.empty((1, 1)), gains, places, np.zeros(1, np.uint8), self.progress.state)
         nodes = BinaryNodes(tables.ints, tables.reals, tables.stats)
@@ -59,9 +60,14 @@ class BinaryMethod:
         columns = {attribute: codes for copied in copies for attribute, codes in copied.codes.items()}
         coded = {attribute: item for copied in copies for attribute, item in copied.cells.items()}
         cells = np.ascontiguousarray(np.stack([cells for cells, _ in coded.values()], axis=1)) if coded else NO_CELLS
-        rows = self.rows.take(home)
-        n_codes = {attribute: count for attribute, (_, count) in coded.items()}
-        table = binary_table(rows, np.stack([*orders, copies[0].master]), columns, n_codes, cells)
+        table = binary_table(
+            self.rows.take(home),
+            np.stack([*orders, copies[0].master]),
+            codes=np.stack(list(columns.values())) if columns else NO_CODES,
+            sorted_attributes=list(columns),
+            cells=cells,
+            n_codes={attribute: count for attribute, (_, count) in coded.items()},
+        )
         state = np.array([0.0, self.progress.state[1]])
         scratch = Scratch(
             np.zeros(n_rows // 32 + 1, np.uint32), np.empty(n_rows, np.uint32), np.empty(n_rows, np.int32), state

@@ -13,7 +13,7 @@ from espalier.growing import binary_data
 from espalier.growing.encode import ColumnShape, column_table
 from espalier.growing.grow import Grown, finished_tree, grow_parameters
 from espalier.growing.kernels.arguments import Workspace
-from espalier.growing.levels.binary_columns import BinaryWorker, prepare_binary_columns, row_data
+from espalier.growing.levels.binary_columns import BinaryWorker, prepare_binary_columns
 from espalier.growing.levels.binary_method import BinaryMethod
 from espalier.growing.levels.general_columns import GeneralWorker, prepare_columns
 from espalier.growing.levels.general_method import GeneralMethod
@@ -74,7 +74,8 @@ def build_worker(spec: WorkerSpec, store: ArrayStore, progress: Progress) -> Wor
     """Return a worker that holds the columns of its spec in this process."""
     parameters = grow_parameters(spec.data, spec.config)
     if spec.shapes is None:
-        return BinaryWorker(parameters, row_data(spec.data), spec.columns, store, name=spec.name, progress=progress)
+        rows = binary_data.row_data(spec.data)
+        return BinaryWorker(parameters, rows, spec.columns, store, name=spec.name, progress=progress)
     work = _workspace(parameters, spec.data, spec.config, spec.shapes, progress)
     shapes = {place: spec.shapes[place] for place in spec.columns}
     return GeneralWorker(spec.data, shapes, store, work=work, progress=progress)
@@ -123,8 +124,8 @@ def grow_by_levels(data: TrainingData, config: TrainingConfig, progress: Progres
 def _grow_binary(
     data: TrainingData, config: TrainingConfig, parameters: Any, progress: Progress, options: LevelOptions
 ) -> Grown:
-    rows = row_data(data)
-    n_codes = prepare_binary_columns(data, rows.kind, options.store, progress, max_rows=options.max_rows_sorted)
+    rows = binary_data.row_data(data)
+    n_codes = prepare_binary_columns(data, options.store, progress, max_rows=options.max_rows_sorted)
     method = BinaryMethod(parameters, rows, progress)
     workers = _created_workers(data, config, dict(enumerate(n_codes)), None, options, progress)
     growing = _grown(method, workers, progress, options)

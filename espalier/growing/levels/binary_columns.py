@@ -9,12 +9,13 @@ column is stored in one file of bytes. The rows of a node are a range of each or
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from espalier.arrays import Array
 from espalier.growing.binary_data import RowData, binary_table, code_column, numbered_rows
+from espalier.growing.kernels import levels as kernel
 from espalier.growing.kernels.binary import (
     constants as b,
     nodes as binary_nodes,
@@ -22,7 +23,8 @@ from espalier.growing.kernels.binary import (
     tree as binary_tree,
 )
 from espalier.growing.kernels.binary.arguments import BinaryNodes, NodeSearch, Scratch
-from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
+from espalier.growing.kernels.growth import NodeTables
+from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult, rows_of
 from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
 from espalier.growing.levels.sort_column import sort_column
 from espalier.growing.levels.work_files import ArrayStore, store_array
@@ -30,42 +32,6 @@ from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
 
 MASTER: Final = "rows"
-
-
-@dataclass(slots=True, eq=False)
-class BinaryTables:
-    """Node tables with room for more nodes: the first `n` rows are in use. See `BinaryNodes`."""
-
-    ints: Array
-    reals: Array
-    stats: Array
-    n: int = 1
-
-    def reserve(self, n_nodes: int) -> None:
-        """Make room for `n_nodes` nodes in all."""
-        if n_nodes > len(self.ints):
-            n_added = max(n_nodes, 2 * len(self.ints)) - len(self.ints)
-            self.ints, self.reals, self.stats = (
-                np.concatenate([each, np.empty((n_added, each.shape[1]), each.dtype)])
-                for each in (self.ints, self.reals, self.stats)
-            )
-
-    def rows(self, first: int, last: int) -> tuple[Array, Array, Array]:
-        """Return copies of the rows first:last of ints, reals and stats."""
-        return self.ints[first:last].copy(), self.reals[first:last].copy(), self.stats[first:last].copy()
-
-    def append(self, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
-        first_child = {}
-        for place, mark in level.marks.items():
-            node, first = open_nodes[place].node, self.n
-            self.reserve(first + 2)
-            self.ints[node], self.reals[node] = mark.node
-            self.ints[node, b.FIRST_CHILD] = first
-            for table, rows in zip((self.ints, self.reals, self.stats), mark.children, strict=True):
-                table[first : first + 2] = rows
-            first_child[place], self.n = first, first + 2
-        return first_child
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +83,8 @@ class BinaryWorker(ColumnWorker):
         name: Distinguishes this worker's files of the open nodes' rows from the files of other workers.
     """
 
+    first_child_column: ClassVar = b.FIRST_CHILD
+
     def __init__(
         self,
         parameters: Any,
@@ -135,11 +103,6 @@ class BinaryWorker(ColumnWorker):
         is_right = np.zeros(rows.n_rows // 32 + 1, np.uint32)
         self._scratch = Scratch(is_right, spare, np.zeros(1, np.int32), progress.state)
         self._begin()
-
-    def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
-        """Return the root's row of each node table, and the open nodes: the root alone, or none if it is a leaf."""
-        self._advance([])
-        return self._tables.rows(0, 1), list(self._open)
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
         """Return the split candidates of this worker's columns at some open nodes; `places` are their indexes."""
@@ -185,21 +148,14 @@ class BinaryWorker(ColumnWorker):
         self._names = dict.fromkeys(self._sorted, "order-0")
         self._master_name = f"{MASTER}-0"
         table = binary_table(rows, store.read(self._master_name, np.uint32)[None])
-        width = self._parameters.n_classes or 4
-        self._tables = BinaryTables(
-            np.empty((64, b.N_INTS), np.int32), np.empty((64, b.N_REALS)), np.empty((64, width))
-        )
-        is_leaf = binary_nodes.sum_root(self._parameters, table, self._nodes())
+        self._nodes = NodeTables(self._parameters.n_classes or 4, b.N_INTS, b.N_REALS)
+        self._nodes.n = 1
+        is_leaf = binary_nodes.sum_root(self._parameters, table, self._binary_nodes())
         self._open = [] if is_leaf else [OpenNode(0, 0, 0, rows.n_rows)]
         self._levels = []
 
-    def _nodes(self) -> Any:
-        return BinaryNodes(self._tables.ints, self._tables.reals, self._tables.stats)
-
-    def _append(self, level: Level) -> dict[int, int]:
-        first_child = self._tables.append(self._open, level)
-        self._partition(level)
-        return first_child
+    def _binary_nodes(self) -> Any:
+        return BinaryNodes(self._nodes.ints, self._nodes.reals, self._nodes.stats)
 
     def _master(self) -> Array:
         return self._store.read(self._master_name, np.uint32)
@@ -230,7 +186,7 @@ class BinaryWorker(ColumnWorker):
         cells, order = column
         table = self._table(attribute, cells, order[None, node.start : node.stop])
         search = self._search(table, attribute)
-        binary_nodes.begin_search(self._parameters, table, self._nodes(), node.node, search)
+        binary_nodes.begin_search(self._parameters, table, self._binary_nodes(), node.node, search)
         binary_nodes.best_splits(table, search, 0, node.n_rows, 0, table.n_sorted, 0, table.n_coded)
         return search
 
@@ -241,17 +197,17 @@ class BinaryWorker(ColumnWorker):
         table = self._table(attribute, cells, np.stack(sequences))
         search = self._search(table, attribute)
         search.gains[attribute], search.places[attribute] = split.reals[0], split.ints[0]
-        first = self._tables.n
-        self._tables.reserve(first + 2)
+        first = self._nodes.n
+        kernel.reserve(self._nodes, first + 2, 0)
         middle, *is_open = binary_tree.split_node(
-            self._parameters, table, self._nodes(), search, self._scratch, node.node, first, attribute, 0, node.n_rows,
-            node.depth + 1,
+            self._parameters, table, self._binary_nodes(), search, self._scratch, node.node, first, attribute, 0,
+            node.n_rows, node.depth + 1,
         )  # fmt: skip
         n_rows = np.array([middle, node.n_rows - middle])
-        ints, reals, _ = self._tables.rows(node.node, node.node + 1)
+        ints, reals, _ = rows_of(self._nodes, node.node, node.node + 1)
         return Mark(
             node=(ints[0], reals[0]),
-            children=self._tables.rows(first, first + 2),
+            children=rows_of(self._nodes, first, first + 2),
             codes=np.zeros(0, np.int32),
             weights=np.zeros(0),
             known_weight=0.0,

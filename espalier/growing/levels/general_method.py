@@ -14,11 +14,11 @@ from espalier.growing.general_grower import MAX_CODE_ENTRIES, nodes_of, raise_fo
 from espalier.growing.kernels import constants as c, node_columns as n
 from espalier.growing.kernels.arguments import Targets
 from espalier.growing.kernels.general_tree import grow_tree
-from espalier.growing.kernels.growth import Candidates, Growth, NodeTables
+from espalier.growing.kernels.growth import Candidates, Growth
 from espalier.growing.kernels.splits.choose_split import best_candidate
-from espalier.growing.levels.general_columns import CopiedRows, append_marks
+from espalier.growing.levels.general_columns import CopiedRows
 from espalier.growing.levels.grow_levels import ScanResult
-from espalier.growing.levels.marks import Level, OpenNode, Split, Subtree
+from espalier.growing.levels.marks import OpenNode, Split, Subtree
 from espalier.growing.levels.work_files import ArrayStore
 from espalier.growing.workspace import new_categories, workspace_for_rows
 from espalier.model.node_tests import NUMERIC
@@ -37,6 +37,7 @@ class GeneralMethod:
     """
 
     weight_column: ClassVar = n.WEIGHT
+    first_child_column: ClassVar = n.FIRST_CHILD
     copied_parameters: Any
     shapes: tuple[ColumnShape, ...]
     attributes: tuple[Feature, ...]
@@ -49,14 +50,6 @@ class GeneralMethod:
         """Return whether a node can be grown from its rows alone. With costs, its splits depend on the path above."""
         return bool(self.work.parameters.cost_function == c.NO_COSTS)
 
-    def begin(self, root: tuple[Array, Array, Array]) -> NodeTables:
-        """Return node tables that contain the root."""
-        tables = NodeTables(self.work.parameters.n_classes)
-        for table, row in zip((tables.ints, tables.reals, tables.stats), root, strict=True):
-            np.asarray(table)[:1] = row
-        tables.n = 1
-        return tables
-
     def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
         """Return the best candidate of a node by the general grower's comparison; None for a leaf."""
         candidates = Candidates(len(scan.ints))
@@ -65,10 +58,6 @@ class GeneralMethod:
         context.weight, context.impurity = tables.reals[node, n.WEIGHT], scan.impurity
         best = best_candidate(self.work, candidates)
         return None if best < 0 else Split(best, scan.ints[best].copy(), scan.reals[best].copy())
-
-    def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
-        return append_marks(tables, open_nodes, level)
 
     def grow_copied(self, _tables: Any, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:
         """Grow the subtree of a node from `copies` of its rows: one per worker, ordered by the workers' attributes."""

@@ -1,7 +1,6 @@
 """The binary grower, level by level: compare candidates, grow small subtrees, join the nodes."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from espalier.growing.levels.grow_levels import ScanResult, rows_of
 from espalier.growing.levels.marks import OpenNode, Split, Subtree
 from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
+from espalier.threads import n_threads, thread_pool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +27,7 @@ class BinaryMethod:
     first_child_column: ClassVar = b.FIRST_CHILD
     parameters: Any
     rows: RowData
+    data: TrainingData
     progress: Progress
 
     @property
@@ -73,12 +74,11 @@ class BinaryMethod:
         beside[:] = np.where(beside >= 0, home[np.maximum(beside, 0)].astype(np.int32), -1)
         return Subtree(ints, reals[:n_nodes].copy(), stats[:n_nodes].copy(), np.zeros(0, np.int32))
 
-    def finish(
-        self, tables: Any, subtrees: dict[int, Subtree], data: TrainingData, pool: ThreadPoolExecutor
-    ) -> Nodes:
-        """Return the nodes of the whole tree."""
+    def finish(self, tables: Any, subtrees: dict[int, Subtree]) -> tuple[Nodes, None]:
+        """Return the nodes of the whole tree, and None: two categories can be split in only one manner."""
         parts, n_nodes = [Part(0, 1, *rows_of(tables, 0, tables.n))], tables.n
         for node, subtree in subtrees.items():
             parts.append(Part(node, n_nodes, subtree.ints, subtree.reals, subtree.stats))
             n_nodes += len(subtree.ints) - 1
-        return binary_grower.nodes_of(self.parameters, parts, data, pool)
+        with thread_pool(n_threads()) as pool:
+            return binary_grower.nodes_of(self.parameters, parts, self.data, pool), None

@@ -31,14 +31,11 @@ class GeneralMethod:
     """The steps of the general grower; see `Method`.
 
     Attributes:
-        copied_parameters: The parameters for growing copied nodes: those of `work`, but with midpoints as thresholds,
-            as copied rows lack some training values. If configured, `finish` moves thresholds to observed values.
         shapes: The shape of each attribute's column.
     """
 
     weight_column: ClassVar = n.WEIGHT
     first_child_column: ClassVar = n.FIRST_CHILD
-    copied_parameters: Any
     shapes: tuple[ColumnShape, ...]
     attributes: tuple[Feature, ...]
     work: Any
@@ -65,7 +62,8 @@ class GeneralMethod:
         n_categories, n_classes = len(self.work.categories.slot), self.work.parameters.n_classes
         categories = new_categories(min(n_categories, n_rows) + 1, n_categories, n_classes)
         work = workspace_for_rows(self.work, self._columns(copies), targets, categories)
-        work.parameters = self.copied_parameters
+        # Copied rows lack some training values, so thresholds are midpoints until `finish` moves them, if configured.
+        work.parameters = work.parameters.replaced(observed=0)
         orders = [order for copied in copies for order in copied.orders]
         order_table = np.stack(orders) if orders else np.zeros((0, n_rows), np.int32)
         state = np.array([0.0, self.progress.state[1]])

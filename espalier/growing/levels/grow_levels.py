@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final, Protocol
 import numpy as np
 
 from espalier.arrays import Array
+from espalier.growing.finalize import Nodes
 from espalier.growing.kernels import levels as kernel, node_columns
 from espalier.growing.kernels.growth import NodeTables
 from espalier.growing.levels.marks import Level, Mark, OpenNode, Split, Subtree, next_open
@@ -132,6 +133,12 @@ class Method(Protocol):
 
     def grow_copied(self, tables: Any, node: OpenNode, copies: Sequence[Any]) -> Subtree:
         """Grow the subtree of a node from `copies` of its rows: one per worker, ordered by the workers' attributes."""
+
+    def finish(self, tables: Any, subtrees: dict[int, Subtree]) -> tuple[Nodes, Array | None]:
+        """Return the nodes of the whole tree, and a mask of those whose subset of categories may not be the best.
+
+        The mask is None if there are no such nodes. `subtrees` are keyed by their root's number.
+        """
 
 
 Ask = Callable[[Callable[[Worker], Any], Sequence[Worker]], Iterable[tuple[Worker, Any]]]

@@ -125,7 +125,7 @@ class _Game:
         products = np.ones((self.tree.n_nodes, len(points)))
         for level in levels.levels:
             before = before_each[level.children]
-            above = products[level.tests[level.owner]]
+            above = products[self.tree.parent[level.children]]
             rest = np.where((before >= 0)[:, None], _quotient(above, self._factor(before, points)), above)
             products[level.children] = rest * self._factor(level.children, points)
         sums = products * np.where(self.tree.test == LEAF, self.value, 0.0)[:, None]
@@ -135,7 +135,7 @@ class _Game:
             sums[level.tests] += np.add.reduceat(below, level.starts, axis=0)
             # Only the last of several tests of an attribute counts, so each one subtracts the previous test's term.
             slope = self._slope(level.children, points) - self._slope(before_each[level.children], points)
-            np.add.at(added, self.tree.feature[level.tests[level.owner]], (slope * below) @ weights)
+            np.add.at(added, self.tree.feature[self.tree.parent[level.children]], (slope * below) @ weights)
 
     def _add_ends(self, added: Floats, products: Floats, sums: Floats, points: Floats, weights: Floats) -> None:
         """Add the answers of tests at which the row ends; each test counts as another leaf with share 1 and cover 0."""

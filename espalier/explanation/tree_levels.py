@@ -1,20 +1,22 @@
 """A tree level by level, for vectorised sums over the whole tree without recursion or a depth limit.
 
-The tests of a level are adjacent, as are all their children, so ``reduceat`` sums over the children of each test::
+The children of a level's tests are adjacent, test by test, so ``reduceat`` sums over the children of each test::
 
-    level     0      1         2
-    tests    | 0  |  1    4  |  …         tests[level_start[d] : level_start[d + 1]]
-    children   1 4   2 3  5 6   …         children[child_at[i] : child_at[i + 1]] are those of tests[i]
+    level      0      1
+    tests      0      1    4
+    children   1 4    2 3  5 6
+    starts     0      0    2
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from espalier.arrays import Floats, Ints, Longs
+from espalier.arrays import Floats, Ints, Places
 from espalier.model.node_tests import LEAF
+from espalier.model.surrogates import ragged
 from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.missing_strategies import whole_shares
 
@@ -23,27 +25,22 @@ class Level(NamedTuple):
     """The tests of one depth.
 
     Attributes:
-        tests: int32 (t); the nodes of this depth that have a test, ascending.
+        tests: intp (t); the nodes of this depth that have a test, ascending.
         children: int32 (c); their children, test by test, in branch order.
-        starts: int64 (t); index in `children` of the first child of each test.
-        owner: int64 (c); index in `tests` of each child's parent.
+        starts: int32 (t); index in `children` of the first child of each test.
     """
 
-    tests: Ints
+    tests: Places
     children: Ints
-    starts: Longs
-    owner: Longs
+    starts: Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TreeLevels:
-    """A tree by its levels; n nodes, m tests.
+    """A tree by its levels; n nodes.
 
     Attributes:
-        tests: int32 (m); the nodes that have a test, by depth, then by number.
-        level_start: int64 (levels + 1); index in `tests` of the first test of each level.
-        children, child_at: int32 (n-1), int64 (m+1); see the picture at the beginning of this module.
-        starts, owner: int64 (m), int64 (n-1); ``starts`` and ``owner`` of all levels in sequence; see `Level`.
+        levels: The levels, the root first; none if the root is a leaf.
         previous: int32 (n); for a test, the node on its path (perhaps itself) that is a child of the nearest earlier
             test of the same attribute; -1 without such a test, and at leaves.
         before: int32 (n); `previous` of each node's parent; -1 for the root.
@@ -52,48 +49,30 @@ class TreeLevels:
         max_attributes: The largest number of different attributes on one path.
     """
 
-    tests: Ints
-    level_start: Longs
-    children: Ints
-    child_at: Longs
-    starts: Longs
-    owner: Longs
+    levels: list[Level]
     previous: Ints
     before: Ints
     cover: Floats
     share: Floats
     max_attributes: int
 
-    @cached_property
-    def levels(self) -> list[Level]:
-        """The levels, the root first."""
-        tests, children = self.level_start.tolist(), self.child_at[self.level_start].tolist()
-        return [
-            Level(self.tests[low:high], self.children[first:last], self.starts[low:high], self.owner[first:last])
-            for low, high, first, last in zip(tests[:-1], tests[1:], children[:-1], children[1:], strict=True)
-        ]
-
 
 @cached_on_owner
 def tree_levels(tree: Tree) -> TreeLevels:
     """Return a tree by its levels; it is cached with the tree."""
-    tests = np.flatnonzero(tree.test != LEAF).astype(np.int32)
+    tests = np.flatnonzero(tree.test != LEAF)
     tests = tests[np.argsort(tree.depths[tests], kind="stable")]
-    counts = np.diff(tree.child_start)[tests].astype(np.int64)
-    child_at = np.concatenate(([0], np.cumsum(counts)))
-    places = np.repeat(tree.child_start[tests].astype(np.int64) - child_at[:-1], counts) + np.arange(child_at[-1])
+    starts, places = ragged(tree.child_start, tests)
+    children = tree.child[places]
+    bounds = np.searchsorted(tree.depths[tests], np.arange(tree.depth + 1)).tolist()
     share = np.ones(tree.n_nodes)
     share[tree.child] = tree.branch_weight
     previous = _previous(tree)
-    level_start = np.searchsorted(tree.depths[tests], np.arange(tree.depth + 1)).astype(np.int64)
-    begin = level_start[tree.depths[tests]]
     return TreeLevels(
-        tests=tests,
-        level_start=level_start,
-        children=tree.child[places],
-        child_at=child_at,
-        starts=child_at[:-1] - child_at[begin],
-        owner=np.repeat(np.arange(len(tests)) - begin, counts),
+        levels=[
+            Level(tests[low:high], children[starts[low] : starts[high]], starts[low:high] - starts[low])
+            for low, high in pairwise(bounds)
+        ],
         previous=previous,
         before=np.where(tree.parent < 0, -1, previous[tree.parent]),
         cover=_cover(tree),

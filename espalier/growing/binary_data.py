@@ -1,7 +1,8 @@
 """The columns of the binary grower. Columns of few values are stored as one-byte codes, the others are sorted once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,33 @@ FIRST_ROWS: Final = 4096
 MIN_LONG_ROWS: Final = 1 << 16
 ENTRY_BITS: Final = 32
 CRITERIA: Final = frozenset({c.GINI, c.SQUARED_ERROR})
+NO_CODES: Final = np.zeros((1, 0), np.uint32)
+NO_CELLS: Final = np.zeros((1, 0), np.uint8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowData:
+    """The targets and weights of the rows; see `BinaryColumns`. An array that is not read has one entry."""
+
+    kind: int
+    is_numeric: bool
+    row_bits: int
+    width: int
+    n_rows: int
+    row_class: Array
+    row_value: Array
+    row_weight: Array
+
+    def take(self, places: Array) -> "RowData":
+        """Return the data of some rows."""
+        arrays = (self.row_class, self.row_value, self.row_weight)
+        arrays_of_rows = (each if len(each) == 1 else each[places] for each in arrays)
+        return RowData(self.kind, self.is_numeric, self.row_bits, self.width, len(places), *arrays_of_rows)
+
+    def rows_of(self, entries: Array) -> Array:
+        """Return the row number in each entry of an order, its low `row_bits` bits, uint32 (entries)."""
+        rows: Array = entries & np.uint32((1 << self.row_bits) - 1)
+        return rows
 
 
 def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
@@ -39,19 +67,11 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
 
 def binary_columns(data: TrainingData, pool: ThreadPoolExecutor) -> BinaryColumns:
     """Return the columns, the target and the weights. Columns that `code_column` cannot code are sorted."""
-    n_attributes = len(data.columns)
-    kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
-    is_numeric, is_weighted = data.n_classes == 0, kind >= b.WEIGHTED_PAIR
-    row_class = np.zeros(1, np.uint8) if is_numeric else data.target.astype(np.uint8)
-    packed_class = row_class if kind <= b.CLASSES else np.zeros(0, np.uint8)
-    has_values = is_numeric or kind == b.WEIGHTED_PAIR
     coded = list(pool.map(code_column, data.columns, [len(each.categories) for each in data.attributes]))
-    coded_attributes = [place for place, item in enumerate(coded) if item is not None]
     sorted_attributes = [place for place, item in enumerate(coded) if item is None]
     orders = np.empty((len(sorted_attributes) + 1, data.n_rows), np.uint32)
     codes = np.empty((len(sorted_attributes), data.n_rows), np.uint32)
-    row_bits = row_bits_of(data.n_classes)
-    orders[-1] = numbered_rows(packed_class, data.n_rows, row_bits)
+    orders[-1] = numbered_rows(data)
 
     def sort_one(at: int) -> None:
         sort_column(data.columns[sorted_attributes[at]], codes[at], orders[at])
@@ -59,35 +79,79 @@ def binary_columns(data: TrainingData, pool: ThreadPoolExecutor) -> BinaryColumn
 
     list(pool.map(sort_one, range(len(sorted_attributes))))
     cells = [item[0] for item in coded if item is not None]
-    n_codes = np.array([item[1] for item in coded if item is not None], np.int64)
-    width = 2 if has_values else data.n_classes
-    return BinaryColumns(
-        kind=kind,
-        is_numeric=is_numeric,
-        row_bits=row_bits,
-        orders=orders,
+    return binary_table(
+        row_data(data),
+        orders,
         codes=codes,
-        cells=np.stack(cells, axis=1) if cells else np.empty((data.n_rows, 0), np.uint8),
-        first=(np.cumsum(n_codes) - n_codes) * width,
-        n_codes=n_codes,
-        sorted_attribute=np.array(sorted_attributes, np.int64),
-        coded_attribute=np.array(coded_attributes, np.int64),
-        sorted_column=_inverse(sorted_attributes, n_attributes),
-        coded_column=_inverse(coded_attributes, n_attributes),
-        row_class=row_class,
-        row_value=data.target.astype(np.float64) if has_values else np.zeros(1),
-        row_weight=np.array(data.weight) if is_weighted else np.zeros(1),
-        width=width,
+        sorted_attributes=sorted_attributes,
+        cells=np.stack(cells, axis=1) if cells else NO_CELLS,
+        n_codes={place: item[1] for place, item in enumerate(coded) if item is not None},
     )
 
 
-def kind_of_rows(n_classes: int, *, unit: bool) -> int:
-    """Return the kind of row statistics, such as TWO_CLASSES. `unit` means that every row has weight 1."""
-    if n_classes == 0:
-        return b.NUMBERS if unit else b.WEIGHTED_PAIR
-    if n_classes == 2:
-        return b.TWO_CLASSES if unit else b.WEIGHTED_PAIR
-    return b.CLASSES if unit else b.WEIGHTED_CLASSES
+def row_data(data: TrainingData) -> RowData:
+    """Return the targets and weights of the rows for the binary grower."""
+    kind = _kind_of_rows(data)
+    is_numeric = data.n_classes == 0
+    has_values = is_numeric or kind == b.WEIGHTED_PAIR
+    return RowData(
+        kind=kind,
+        is_numeric=is_numeric,
+        row_bits=row_bits_of(data.n_classes),
+        width=2 if has_values else data.n_classes,
+        n_rows=data.n_rows,
+        row_class=np.zeros(1, np.uint8) if is_numeric or kind <= b.CLASSES else data.target.astype(np.uint8),
+        row_value=data.target.astype(np.float64) if has_values else np.zeros(1),
+        row_weight=np.array(data.weight) if kind >= b.WEIGHTED_PAIR else np.zeros(1),
+    )
+
+
+def binary_table(
+    rows: RowData,
+    orders: Array,
+    *,
+    codes: Array = NO_CODES,
+    sorted_attributes: Sequence[int] = (),
+    cells: Array = NO_CELLS,
+    n_codes: Mapping[int, int] = {},
+) -> BinaryColumns:
+    """Return the `BinaryColumns` of some columns. `n_codes` has the number of codes of each coded attribute."""
+    counts = np.array(list(n_codes.values()), np.int64)
+    n_attributes = max([0, *sorted_attributes, *n_codes]) + 1
+    return BinaryColumns(
+        kind=rows.kind,
+        is_numeric=rows.is_numeric,
+        row_bits=rows.row_bits,
+        orders=orders,
+        codes=codes,
+        cells=cells,
+        first=(np.cumsum(counts) - counts) * rows.width,
+        n_codes=counts,
+        sorted_attribute=np.array(sorted_attributes, np.int64),
+        coded_attribute=np.array(list(n_codes), np.int64),
+        sorted_column=_inverse(sorted_attributes, n_attributes),
+        coded_column=_inverse(list(n_codes), n_attributes),
+        row_class=rows.row_class,
+        row_value=rows.row_value,
+        row_weight=rows.row_weight,
+        width=rows.width,
+    )
+
+
+def _inverse(places: Sequence[int], n_attributes: int) -> Array:
+    inverse = np.full(n_attributes, -1, np.int64)
+    inverse[list(places)] = np.arange(len(places))
+    return inverse
+
+
+def _kind_of_rows(data: TrainingData) -> int:
+    """Return the kind of row statistics, such as TWO_CLASSES."""
+    is_unit = bool(np.all(data.weight == 1.0))
+    if data.n_classes == 0:
+        return b.NUMBERS if is_unit else b.WEIGHTED_PAIR
+    if data.n_classes == 2:
+        return b.TWO_CLASSES if is_unit else b.WEIGHTED_PAIR
+    return b.CLASSES if is_unit else b.WEIGHTED_CLASSES
 
 
 def row_bits_of(n_classes: int) -> int:
@@ -96,13 +160,16 @@ def row_bits_of(n_classes: int) -> int:
     return ENTRY_BITS - max(1, (n_classes - 1).bit_length())
 
 
-def numbered_rows(row_class: Array, n_rows: int, row_bits: int) -> Array:
+def numbered_rows(data: TrainingData) -> Array:
     """Return each row's entry in an order, uint32 (rows).
 
-    The lower `row_bits` bits are the row number. The bits above are the row's class, or 0 if `row_class` is empty.
+    The lower bits are the row number; `row_bits_of` is their number. The bits above are the row's class if all rows of
+    a classification have weight 1, else 0.
     """
-    numbers = np.arange(n_rows, dtype=np.uint32)
-    return numbers | row_class.astype(np.uint32) << np.uint32(row_bits) if len(row_class) else numbers
+    numbers = np.arange(data.n_rows, dtype=np.uint32)
+    if _kind_of_rows(data) > b.CLASSES:
+        return numbers
+    return numbers | data.target.astype(np.uint32) << np.uint32(row_bits_of(data.n_classes))
 
 
 def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
@@ -119,9 +186,3 @@ def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
         if n_distinct < 0:
             return None
     return cells, n_distinct
-
-
-def _inverse(places: Sequence[int], n_attributes: int) -> Array:
-    inverse = np.full(n_attributes, -1, np.int64)
-    inverse[list(places)] = np.arange(len(places))
-    return inverse

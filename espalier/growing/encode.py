@@ -1,8 +1,11 @@
 """The columns of the general grower. Values become ranks or codes, and each ordered column is sorted once."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from espalier.arrays import Array, Floats, Ints, Longs
 from espalier.config.training_parameters import TrainingConfig
@@ -16,6 +19,17 @@ from espalier.threads import parallel_map
 
 NO_NUMBERS: Final = np.zeros(0)
 NO_CODES: Final = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnShape:
+    """The properties of a column except its cells; see `EncodedColumns`."""
+
+    kind: int
+    n_codes: int
+    recode: Array
+    many_valued: int
+    cost: float
 
 
 def encoded_columns(data: TrainingData, config: TrainingConfig, progress: Progress) -> tuple[Any, Ints]:
@@ -33,20 +47,44 @@ def encoded_columns(data: TrainingData, config: TrainingConfig, progress: Progre
         return encode_column(data, int(kind[place]), place, coded[place], order)
 
     parts = parallel_map(encode, range(len(features)), n_cells=n_rows * len(features))
+    values, recodes = [value for value, _ in parts], [recode for _, recode in parts]
+    return column_table(column_shapes(data, config, recodes), coded, values), orders
+
+
+def column_shapes(data: TrainingData, config: TrainingConfig, recodes: Sequence[Ints]) -> tuple[ColumnShape, ...]:
+    """Return the shape of each attribute's column from the attributes' `recode` tables."""
     costs = dict(config.attribute_costs or ())
-    columns = EncodedColumns(
-        codes=coded,
-        kind=kind,
-        n_codes=np.array([len(feature.categories) for feature in features], np.int32),
-        order_place=order_place,
-        value_start=_starts([value for value, _ in parts]),
-        value=np.concatenate([NO_NUMBERS, *(value for value, _ in parts)]),
-        recode_start=_starts([recode for _, recode in parts]),
-        recode=np.concatenate([NO_CODES, *(recode for _, recode in parts)]),
-        many_valued=many_valued(data, config),
-        cost=np.array([costs.get(feature.name, 1.0) for feature in features]),
+    return tuple(
+        ColumnShape(kind_of(feature, config), len(feature.categories), recode, many, costs.get(feature.name, 1.0))
+        for feature, recode, many in zip(data.attributes, recodes, many_valued(data, config).tolist(), strict=True)
     )
-    return columns, orders
+
+
+def column_table(shapes: Sequence[ColumnShape], codes: Array, values: Sequence[Array], **first: int) -> Any:
+    """Return the `EncodedColumns` of some columns. `first` may contain its `first_attribute`."""
+    is_ordered = np.array([shape.kind != constants.NOMINAL_KIND for shape in shapes], np.bool_)
+    return EncodedColumns(
+        codes=codes,
+        kind=np.array([shape.kind for shape in shapes], np.int32),
+        n_codes=np.array([shape.n_codes for shape in shapes], np.int32),
+        order_place=np.cumsum(is_ordered, dtype=np.int32) - 1,
+        value_start=_starts(values),
+        value=_joined(values, np.float64),
+        recode_start=_starts([shape.recode for shape in shapes]),
+        recode=_joined([shape.recode for shape in shapes], np.int32),
+        many_valued=np.array([shape.many_valued for shape in shapes], np.int32),
+        cost=np.array([shape.cost for shape in shapes]),
+        **first,
+    )
+
+
+def _starts(parts: Sequence[Array]) -> Longs:
+    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
+
+
+def _joined(parts: Sequence[Array], kind: npt.DTypeLike) -> Array:
+    """Return the concatenated parts; a single part is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, kind), *parts])
 
 
 def kind_of(feature: Feature, config: TrainingConfig) -> int:
@@ -125,7 +163,3 @@ def _ranked(column: Ints, n_categories: int) -> Floats:
     rank = np.append(np.cumsum(occurs) - 1, -1).astype(np.int32)
     column[:] = rank[column]
     return np.flatnonzero(occurs).astype(np.float64)
-
-
-def _starts(parts: list[Any]) -> Longs:
-    return np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)

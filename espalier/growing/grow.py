@@ -70,8 +70,7 @@ def grow(
             work = Workspace(parameters=parameters, columns=columns, targets=_targets(data), **arrays)
             task = general_grower.Task(work, orders, looks_beyond_node(config, rows))
             nodes, is_heuristic = general_grower.grow_general(task, data.attributes, progress, pool, threads)
-        tree, notes = finished_tree(nodes, is_heuristic, data, config)
-    return Grown(tree, data.preparation, notes)
+        return finished_tree(nodes, is_heuristic, data, config)
 
 
 def _validation_rows(validation: Dataset, data: TrainingData) -> Validation:
@@ -88,21 +87,20 @@ def _validation_rows(validation: Dataset, data: TrainingData) -> Validation:
 
 def finished_tree(
     nodes: finalize.Nodes, is_heuristic: Mask | None, data: TrainingData, config: TrainingConfig
-) -> tuple[Tree, tuple[str, ...]]:
-    """Return the tree of `nodes`, and notes for the user.
+) -> Grown:
+    """Return the tree of `nodes`, with the preparation of rows and notes for the user.
 
     `is_heuristic` is a mask of the nodes whose subset of categories may not be the best, or None if there are none.
     """
     n_categories = [len(feature.categories) for feature in data.attributes]
     tree, order = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
-    if is_heuristic is None:
-        return tree, ()
-    searched = set(tree.feature[is_heuristic[order]].tolist()) - {-1}
-    return tree, tuple(
+    searched = set() if is_heuristic is None else set(tree.feature[is_heuristic[order]].tolist()) - {-1}
+    notes = tuple(
         f"attribute {data.attributes[place].name!r}: at some nodes, its categories were sorted and only split between "
         "neighbours (see nominal=subset): a better grouping may exist"
         for place in sorted(searched)
     )
+    return Grown(tree, data.preparation, notes)
 
 
 def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:

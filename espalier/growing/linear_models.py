@@ -16,8 +16,7 @@ import numpy as np
 from espalier.arrays import Floats, Ints, Longs, Places
 from espalier.data.dataset import Dataset
 from espalier.data.schema import Feature
-from espalier.errors import Cancelled
-from espalier.growing.kernels import constants, linear_fit
+from espalier.growing.kernels import linear_fit
 from espalier.growing.training_data import with_imputed
 from espalier.model.linear import LinearModels
 from espalier.model.node_tests import LEAF, NOMINAL
@@ -77,11 +76,10 @@ def fit_linear_models(
     target = np.asarray(dataset.target, dtype=np.float64)[weighted][order]
     weight, stats = dataset.weight[weighted][order], np.ascontiguousarray(tree.stats)
     fit = linear_fit.LinearFit(regressors.feature, regressors.cut, values, target, weight, stats, MAX_REGRESSORS)
-    status, start, term, coefficient, intercept, squares = linear_fit.fit_nodes(
+    start, term, coefficient, intercept, squares = linear_fit.fit_nodes(
         fit, tree.size, first_row, regressors.tested, progress.state
     )
-    if status == constants.STOPPED:
-        raise Cancelled("stopped on request")
+    progress.check()
     return LinearModels(
         start=start.astype(np.int32),
         feature=regressors.feature[term],

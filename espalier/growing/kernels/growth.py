@@ -34,11 +34,12 @@ class NodeTables(Tables):
 
     ints: int32 (nodes, N_NODE_INTS). reals: float64 (nodes, N_NODE_REALS). stats: float64 (nodes, classes), or (nodes,
     3) for a regression: weight, mean, squared deviations. codes: int32, branches of the categories of nominal tests.
+    When the binary grower grows a tree level by level, the columns are those of `BinaryNodes`, and `codes` is empty.
     """
 
-    def __init__(self, n_classes):
-        super().__init__(column.N_NODE_INTS, column.N_NODE_REALS)
-        self.stats = np.empty((64, n_classes if n_classes > 0 else 3))
+    def __init__(self, width, n_ints=column.N_NODE_INTS, n_reals=column.N_NODE_REALS):
+        super().__init__(n_ints, n_reals)
+        self.stats = np.empty((64, width))
 
     def reserve(self, n_nodes):
         """Make room for `n_nodes` nodes in all."""
@@ -155,7 +156,7 @@ class Growth:
         parameters, n_attributes, n_rows = work.parameters, len(work.columns.kind), len(work.targets.weight)
         kind, n_codes = np.asarray(work.columns.kind), np.asarray(work.columns.n_codes)
         n_categories = int(np.max(n_codes[kind != c.ORDERED_KIND], initial=1))
-        self.nodes = NodeTables(parameters.n_classes)
+        self.nodes = NodeTables(parameters.n_classes or 3)
         self.surrogates = SurrogateTables(n_attributes, n_categories)
         self.rows = RowSequences(n_rows, orders)
         self.branches = Branches(n_rows, n_categories, max(2, n_categories if parameters.nominal == c.MULTIWAY else 0))

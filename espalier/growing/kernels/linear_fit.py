@@ -14,7 +14,6 @@ which are centred and divided by their standard deviation at the node.
 
 import cython
 import numpy as np
-from cython.cimports.espalier.growing.kernels import constants as c
 from cython.cimports.espalier.growing.kernels.nodes import enlarge
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
 
@@ -68,9 +67,9 @@ def fit_nodes(fit, size, first_row, tested, state):
     size: int32 (n), nodes in each subtree. first_row: int64 (n + 1), first row of each node. tested: int32 (n), the
     regressor that each node tests, -1 at a leaf. state: float64 (2), share of finished weight (written), stop flag.
 
-    Returns (status, start, regressor, coefficient, intercept, squares). start: int64 (n + 1); the terms of node i are
+    Returns (start, regressor, coefficient, intercept, squares). start: int64 (n + 1); the terms of node i are
     ``start[i]:start[i + 1]``. regressor: int32 (terms). coefficient: float64 (terms). intercept: float64 (n). squares:
-    float64 (n), weighted sums of squared residuals.
+    float64 (n), weighted sums of squared residuals. After a stop, the arrays are incomplete.
     """
     n_nodes = size.shape[0]
     starts = np.zeros(n_nodes + 1, np.int64)
@@ -81,11 +80,9 @@ def fit_nodes(fit, size, first_row, tested, state):
     term: cython.int[::1] = np.empty(max(16, n_nodes), np.int32)
     coefficient: cython.double[::1] = np.empty(max(16, n_nodes))
     done: cython.double = 0.0
-    status: cython.int = c.DONE
     with cython.nogil:
         for node in range(n_nodes):
             if state[1] != 0.0:
-                status = c.STOPPED
                 break
             fit.first, fit.last = first_row[node], first_row[node + size[node]]
             fit.mass, fit.target_mean = fit.node_stats[node, 0], fit.node_stats[node, 1]
@@ -117,7 +114,7 @@ def fit_nodes(fit, size, first_row, tested, state):
                 done += fit.mass
                 state[0] = done / fit.node_stats[0, 0]
     n_terms = start[n_nodes]
-    return status, starts, np.array(term[:n_terms]), np.array(coefficient[:n_terms]), intercepts, residuals
+    return starts, np.array(term[:n_terms]), np.array(coefficient[:n_terms]), intercepts, residuals
 
 
 def list_regressors(fit, node, size, tested):

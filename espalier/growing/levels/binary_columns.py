@@ -9,20 +9,22 @@ column is stored in one file of bytes. The rows of a node are a range of each or
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from espalier.arrays import Array
-from espalier.growing.binary_data import code_column, kind_of_rows, numbered_rows, row_bits_of
+from espalier.growing.binary_data import RowData, binary_table, code_column, numbered_rows
+from espalier.growing.kernels import levels as kernel
 from espalier.growing.kernels.binary import (
     constants as b,
     nodes as binary_nodes,
     partition as binary_partition,
     tree as binary_tree,
 )
-from espalier.growing.kernels.binary.arguments import BinaryColumns, BinaryNodes, NodeSearch, Scratch
-from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
+from espalier.growing.kernels.binary.arguments import BinaryNodes, NodeSearch, Scratch
+from espalier.growing.kernels.growth import NodeTables
+from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult, rows_of
 from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
 from espalier.growing.levels.sort_column import sort_column
 from espalier.growing.levels.work_files import ArrayStore, store_array
@@ -30,68 +32,6 @@ from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
 
 MASTER: Final = "rows"
-NO_CELLS: Final = np.zeros((1, 0), np.uint8)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RowData:
-    """The targets and weights of the rows; see `BinaryColumns`. An array that is not read has one entry."""
-
-    kind: int
-    is_numeric: bool
-    row_bits: int
-    width: int
-    n_rows: int
-    row_class: Array
-    row_value: Array
-    row_weight: Array
-
-    def take(self, places: Array) -> "RowData":
-        """Return the data of some rows."""
-        arrays = (self.row_class, self.row_value, self.row_weight)
-        arrays_of_rows = (each if len(each) == 1 else each[places] for each in arrays)
-        return RowData(self.kind, self.is_numeric, self.row_bits, self.width, len(places), *arrays_of_rows)
-
-    def rows_of(self, entries: Array) -> Array:
-        """Return the row number in each entry of an order, its low `row_bits` bits, uint32 (entries)."""
-        rows: Array = entries & np.uint32((1 << self.row_bits) - 1)
-        return rows
-
-
-@dataclass(slots=True, eq=False)
-class BinaryTables:
-    """Node tables with room for more nodes: the first `n` rows are in use. See `BinaryNodes`."""
-
-    ints: Array
-    reals: Array
-    stats: Array
-    n: int = 1
-
-    def reserve(self, n_nodes: int) -> None:
-        """Make room for `n_nodes` nodes in all."""
-        if n_nodes > len(self.ints):
-            n_added = max(n_nodes, 2 * len(self.ints)) - len(self.ints)
-            self.ints, self.reals, self.stats = (
-                np.concatenate([each, np.empty((n_added, each.shape[1]), each.dtype)])
-                for each in (self.ints, self.reals, self.stats)
-            )
-
-    def rows(self, first: int, last: int) -> tuple[Array, Array, Array]:
-        """Return copies of the rows first:last of ints, reals and stats."""
-        return self.ints[first:last].copy(), self.reals[first:last].copy(), self.stats[first:last].copy()
-
-    def append(self, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
-        first_child = {}
-        for place, mark in level.marks.items():
-            node, first = open_nodes[place].node, self.n
-            self.reserve(first + 2)
-            self.ints[node], self.reals[node] = mark.node
-            self.ints[node, b.FIRST_CHILD] = first
-            for table, rows in zip((self.ints, self.reals, self.stats), mark.children, strict=True):
-                table[first : first + 2] = rows
-            first_child[place], self.n = first, first + 2
-        return first_child
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,32 +52,14 @@ class CopiedBinaryRows:
     cells: dict[int, tuple[Array, int]]
 
 
-def row_data(data: TrainingData) -> RowData:
-    """Return the targets and weights of the rows for the binary grower."""
-    kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
-    is_numeric = data.n_classes == 0
-    has_values = is_numeric or kind == b.WEIGHTED_PAIR
-    return RowData(
-        kind=kind,
-        is_numeric=is_numeric,
-        row_bits=row_bits_of(data.n_classes),
-        width=2 if has_values else data.n_classes,
-        n_rows=data.n_rows,
-        row_class=np.zeros(1, np.uint8) if is_numeric or kind <= b.CLASSES else data.target.astype(np.uint8),
-        row_value=data.target.astype(np.float64) if has_values else np.zeros(1),
-        row_weight=np.array(data.weight) if kind >= b.WEIGHTED_PAIR else np.zeros(1),
-    )
-
-
 def prepare_binary_columns(
-    data: TrainingData, kind: int, store: ArrayStore, progress: Progress, *, max_rows: int
+    data: TrainingData, store: ArrayStore, progress: Progress, *, max_rows: int
 ) -> tuple[int | None, ...]:
     """Write each column to the store. Return each column's number of codes, or None if the column is sorted.
 
     At most `max_rows` rows of a column are sorted at a time.
     """
-    packed = data.target.astype(np.uint8) if kind <= b.CLASSES else np.zeros(0, np.uint8)
-    master = numbered_rows(packed, data.n_rows, row_bits_of(data.n_classes))
+    master = numbered_rows(data)
     store_array(store, f"{MASTER}-0", master)
     n_codes: list[int | None] = []
     for place, feature in enumerate(data.attributes):
@@ -154,49 +76,14 @@ def prepare_binary_columns(
     return tuple(n_codes)
 
 
-def binary_table(
-    rows: RowData, orders: Array, columns: Mapping[int, Array], n_codes: Mapping[int, int], cells: Array
-) -> Any:
-    """Return the `BinaryColumns` of some columns.
-
-    columns: the codes of each sorted attribute. n_codes: the number of codes of each coded attribute.
-    """
-    counts = np.array(list(n_codes.values()), np.int64)
-    n_attributes = max([0, *columns, *n_codes]) + 1
-    return BinaryColumns(
-        kind=rows.kind,
-        is_numeric=rows.is_numeric,
-        row_bits=rows.row_bits,
-        orders=orders,
-        codes=np.stack(list(columns.values()))
-        if len(columns) > 1
-        else next(iter(columns.values()), np.zeros(0, np.uint32))[None],
-        cells=cells,
-        first=(np.cumsum(counts) - counts) * rows.width,
-        n_codes=counts,
-        sorted_attribute=np.array(list(columns), np.int64),
-        coded_attribute=np.array(list(n_codes), np.int64),
-        sorted_column=_places(list(columns), n_attributes),
-        coded_column=_places(list(n_codes), n_attributes),
-        row_class=rows.row_class,
-        row_value=rows.row_value,
-        row_weight=rows.row_weight,
-        width=rows.width,
-    )
-
-
-def _places(attributes: Sequence[int], n_attributes: int) -> Array:
-    places = np.full(n_attributes, -1, np.int64)
-    places[list(attributes)] = np.arange(len(attributes))
-    return places
-
-
 class BinaryWorker(ColumnWorker):
     """A worker with some prepared columns, the targets and weights of all rows, and the nodes of the tree so far.
 
     Args:
         name: Distinguishes this worker's files of the open nodes' rows from the files of other workers.
     """
+
+    first_child_column: ClassVar = b.FIRST_CHILD
 
     def __init__(
         self,
@@ -216,11 +103,6 @@ class BinaryWorker(ColumnWorker):
         is_right = np.zeros(rows.n_rows // 32 + 1, np.uint32)
         self._scratch = Scratch(is_right, spare, np.zeros(1, np.int32), progress.state)
         self._begin()
-
-    def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
-        """Return the root's row of each node table, and the open nodes: the root alone, or none if it is a leaf."""
-        self._advance([])
-        return self._tables.rows(0, 1), list(self._open)
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
         """Return the split candidates of this worker's columns at some open nodes; `places` are their indexes."""
@@ -265,22 +147,15 @@ class BinaryWorker(ColumnWorker):
         rows, store = self._rows, self._store
         self._names = dict.fromkeys(self._sorted, "order-0")
         self._master_name = f"{MASTER}-0"
-        table = binary_table(rows, store.read(self._master_name, np.uint32)[None], {}, {}, NO_CELLS)
-        width = self._parameters.n_classes or 4
-        self._tables = BinaryTables(
-            np.empty((64, b.N_INTS), np.int32), np.empty((64, b.N_REALS)), np.empty((64, width))
-        )
-        is_leaf = binary_nodes.sum_root(self._parameters, table, self._nodes())
+        table = binary_table(rows, store.read(self._master_name, np.uint32)[None])
+        self._nodes = NodeTables(self._parameters.n_classes or 4, b.N_INTS, b.N_REALS)
+        self._nodes.n = 1
+        is_leaf = binary_nodes.sum_root(self._parameters, table, self._binary_nodes())
         self._open = [] if is_leaf else [OpenNode(0, 0, 0, rows.n_rows)]
         self._levels = []
 
-    def _nodes(self) -> Any:
-        return BinaryNodes(self._tables.ints, self._tables.reals, self._tables.stats)
-
-    def _append(self, level: Level) -> dict[int, int]:
-        first_child = self._tables.append(self._open, level)
-        self._partition(level)
-        return first_child
+    def _binary_nodes(self) -> Any:
+        return BinaryNodes(self._nodes.ints, self._nodes.reals, self._nodes.stats)
 
     def _master(self) -> Array:
         return self._store.read(self._master_name, np.uint32)
@@ -298,8 +173,8 @@ class BinaryWorker(ColumnWorker):
     def _table(self, attribute: int, cells: Array, orders: Array) -> Any:
         n_codes = self._n_codes[attribute]
         if n_codes is None:
-            return binary_table(self._rows, orders, {attribute: cells}, {}, NO_CELLS)
-        return binary_table(self._rows, orders, {}, {attribute: n_codes}, cells[:, None])
+            return binary_table(self._rows, orders, codes=cells[None], sorted_attributes=[attribute])
+        return binary_table(self._rows, orders, cells=cells[:, None], n_codes={attribute: n_codes})
 
     def _search(self, table: Any, attribute: int) -> Any:
         gains, places = np.full(attribute + 1, np.nan), np.zeros(attribute + 1, np.int64)
@@ -311,7 +186,7 @@ class BinaryWorker(ColumnWorker):
         cells, order = column
         table = self._table(attribute, cells, order[None, node.start : node.stop])
         search = self._search(table, attribute)
-        binary_nodes.begin_search(self._parameters, table, self._nodes(), node.node, search)
+        binary_nodes.begin_search(self._parameters, table, self._binary_nodes(), node.node, search)
         binary_nodes.best_splits(table, search, 0, node.n_rows, 0, table.n_sorted, 0, table.n_coded)
         return search
 
@@ -322,17 +197,17 @@ class BinaryWorker(ColumnWorker):
         table = self._table(attribute, cells, np.stack(sequences))
         search = self._search(table, attribute)
         search.gains[attribute], search.places[attribute] = split.reals[0], split.ints[0]
-        first = self._tables.n
-        self._tables.reserve(first + 2)
+        first = self._nodes.n
+        kernel.reserve(self._nodes, first + 2, 0)
         middle, *is_open = binary_tree.split_node(
-            self._parameters, table, self._nodes(), search, self._scratch, node.node, first, attribute, 0, node.n_rows,
-            node.depth + 1,
+            self._parameters, table, self._binary_nodes(), search, self._scratch, node.node, first, attribute, 0,
+            node.n_rows, node.depth + 1,
         )  # fmt: skip
         n_rows = np.array([middle, node.n_rows - middle])
-        ints, reals, _ = self._tables.rows(node.node, node.node + 1)
+        ints, reals, _ = rows_of(self._nodes, node.node, node.node + 1)
         return Mark(
             node=(ints[0], reals[0]),
-            children=self._tables.rows(first, first + 2),
+            children=rows_of(self._nodes, first, first + 2),
             codes=np.zeros(0, np.int32),
             weights=np.zeros(0),
             known_weight=0.0,
@@ -366,7 +241,7 @@ class BinaryWorker(ColumnWorker):
                 if not (left_is_open or right_is_open):
                     continue
                 buffer = order[node.start : node.stop].copy()
-                table = binary_table(self._rows, buffer[None], {0: buffer}, {}, NO_CELLS)
+                table = binary_table(self._rows, buffer[None], codes=buffer[None], sorted_attributes=[0])
                 binary_partition.partition_columns(
                     table, self._search(table, 0), self._scratch, 0, 1, -1, 0, node.n_rows, left_is_open, right_is_open
                 )

@@ -1,22 +1,22 @@
 """The binary grower, level by level: compare candidates, grow small subtrees, join the nodes."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from espalier.arrays import Array
 from espalier.growing import binary_grower
+from espalier.growing.binary_data import NO_CELLS, NO_CODES, RowData, binary_table
 from espalier.growing.finalize import Nodes, Part
 from espalier.growing.kernels.binary import constants as b, nodes as binary_nodes, tree as binary_tree
 from espalier.growing.kernels.binary.arguments import BinaryNodes, NodeSearch, Scratch
-from espalier.growing.levels.binary_columns import NO_CELLS, BinaryTables, CopiedBinaryRows, RowData, binary_table
-from espalier.growing.levels.grow_levels import ScanResult
-from espalier.growing.levels.marks import Level, OpenNode, Split, Subtree
+from espalier.growing.levels.binary_columns import CopiedBinaryRows
+from espalier.growing.levels.grow_levels import ScanResult, rows_of
+from espalier.growing.levels.marks import OpenNode, Split, Subtree
 from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
+from espalier.threads import n_threads, thread_pool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,8 +24,10 @@ class BinaryMethod:
     """The steps of the binary grower; see `Method`."""
 
     weight_column: ClassVar = b.WEIGHT
+    first_child_column: ClassVar = b.FIRST_CHILD
     parameters: Any
     rows: RowData
+    data: TrainingData
     progress: Progress
 
     @property
@@ -33,14 +35,9 @@ class BinaryMethod:
         """Return whether a node can be grown from its rows alone."""
         return True
 
-    def begin(self, root: tuple[Array, Array, Array]) -> BinaryTables:
-        """Return node tables that contain the root."""
-        ints, reals, stats = (np.repeat(row, 64, axis=0) for row in root)
-        return BinaryTables(ints, reals, stats)
-
-    def choose(self, tables: BinaryTables, node: int, scan: ScanResult) -> Split | None:
+    def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
         """Return the best split of a node by the binary grower's comparison; None for a leaf."""
-        table = binary_table(self.rows, np.zeros((1, 1), np.uint32), {}, {}, NO_CELLS)
+        table = binary_table(self.rows, np.zeros((1, 1), np.uint32))
         gains, places = scan.reals[:, 0].copy(), scan.ints[:, 0].copy()
         search = NodeSearch(table, np.empty((1, 1)), gains, places, np.zeros(1, np.uint8), self.progress.state)
         nodes = BinaryNodes(tables.ints, tables.reals, tables.stats)
@@ -48,25 +45,26 @@ class BinaryMethod:
         best = binary_nodes.best_attribute(self.parameters, search)
         return None if best < 0 else Split(best, scan.ints[best], scan.reals[best])
 
-    def append(self, tables: BinaryTables, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
-        return tables.append(open_nodes, level)
-
-    def grow_copied(self, tables: BinaryTables, node: OpenNode, copies: Sequence[CopiedBinaryRows]) -> Subtree:
+    def grow_copied(self, tables: Any, node: OpenNode, copies: Sequence[CopiedBinaryRows]) -> Subtree:
         """Grow the subtree of a node from `copies` of its rows: one per worker, ordered by the workers' attributes."""
         home, n_rows = copies[0].home, node.n_rows
         orders = [order for copied in copies for order in copied.orders.values()]
         columns = {attribute: codes for copied in copies for attribute, codes in copied.codes.items()}
         coded = {attribute: item for copied in copies for attribute, item in copied.cells.items()}
         cells = np.ascontiguousarray(np.stack([cells for cells, _ in coded.values()], axis=1)) if coded else NO_CELLS
-        rows = self.rows.take(home)
-        n_codes = {attribute: count for attribute, (_, count) in coded.items()}
-        table = binary_table(rows, np.stack([*orders, copies[0].master]), columns, n_codes, cells)
+        table = binary_table(
+            self.rows.take(home),
+            np.stack([*orders, copies[0].master]),
+            codes=np.stack(list(columns.values())) if columns else NO_CODES,
+            sorted_attributes=list(columns),
+            cells=cells,
+            n_codes={attribute: count for attribute, (_, count) in coded.items()},
+        )
         state = np.array([0.0, self.progress.state[1]])
         scratch = Scratch(
             np.zeros(n_rows // 32 + 1, np.uint32), np.empty(n_rows, np.uint32), np.empty(n_rows, np.int32), state
         )
-        ints, reals, stats = (np.repeat(row, 2 * n_rows, axis=0) for row in tables.rows(node.node, node.node + 1))
+        ints, reals, stats = (np.repeat(row, 2 * n_rows, axis=0) for row in rows_of(tables, node.node, node.node + 1))
         constant = np.zeros(len(columns) + len(coded), np.uint8)
         n_nodes = binary_tree.grow_subtree(
             self.parameters, table, BinaryNodes(ints, reals, stats), scratch, constant, 0, n_rows, node.depth
@@ -76,12 +74,11 @@ class BinaryMethod:
         beside[:] = np.where(beside >= 0, home[np.maximum(beside, 0)].astype(np.int32), -1)
         return Subtree(ints, reals[:n_nodes].copy(), stats[:n_nodes].copy(), np.zeros(0, np.int32))
 
-    def finish(
-        self, tables: BinaryTables, subtrees: dict[int, Subtree], data: TrainingData, pool: ThreadPoolExecutor
-    ) -> Nodes:
-        """Return the nodes of the whole tree."""
-        parts, n_nodes = [Part(0, 1, *tables.rows(0, tables.n))], tables.n
+    def finish(self, tables: Any, subtrees: dict[int, Subtree]) -> tuple[Nodes, None]:
+        """Return the nodes of the whole tree, and None: two categories can be split in only one manner."""
+        parts, n_nodes = [Part(0, 1, *rows_of(tables, 0, tables.n))], tables.n
         for node, subtree in subtrees.items():
             parts.append(Part(node, n_nodes, subtree.ints, subtree.reals, subtree.stats))
             n_nodes += len(subtree.ints) - 1
-        return binary_grower.nodes_of(self.parameters, parts, data, pool)
+        with thread_pool(n_threads()) as pool:
+            return binary_grower.nodes_of(self.parameters, parts, self.data, pool), None

@@ -82,8 +82,7 @@ def _path(folder: Path, number: int) -> Path:
 
 def _of_mark(mark: Mark) -> tuple[Array, ...]:
     vector = mark.vector
-    kind = 0 if vector.is_packed else VECTOR_KINDS.index(vector.packed.dtype.type)
-    shape = np.array([vector.n_rows, kind], np.int64)
+    shape = np.array([vector.n_rows, VECTOR_KINDS.index(vector.packed.dtype.type)], np.int64)
     return (
         *mark.node, *mark.children, mark.codes, mark.weights, mark.n_rows, vector.packed.view(np.uint8), shape
     )  # fmt: skip
@@ -92,7 +91,7 @@ def _of_mark(mark: Mark) -> tuple[Array, ...]:
 def _mark(arrays: Sequence[Array], known_weight: float) -> Mark:
     node_ints, node_reals, ints, reals, stats, codes, weights, n_rows, packed, shape = arrays
     n_branch_rows, kind = shape.tolist()
-    vector = BranchVector(n_branch_rows, packed.view(VECTOR_KINDS[kind]), is_packed=kind == 0)
+    vector = BranchVector(n_branch_rows, packed.view(VECTOR_KINDS[kind]))
     return Mark((node_ints, node_reals), (ints, reals, stats), codes, weights, known_weight, n_rows, vector)
 
 

@@ -6,39 +6,28 @@ updates the state (which rows belong to which open node) to these levels, from t
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from espalier.arrays import Array
 from espalier.config.training_parameters import TrainingConfig
-from espalier.growing.encode import NO_CODES, encode_column, kind_of, rank_sorted
+from espalier.growing import encode
+from espalier.growing.encode import ColumnShape, column_table
 from espalier.growing.general_grower import MAX_CODE_ENTRIES, raise_for
 from espalier.growing.kernels import constants as c, levels as kernel, node_columns as n
-from espalier.growing.kernels.arguments import EncodedColumns, Targets
+from espalier.growing.kernels.arguments import Targets
 from espalier.growing.kernels.growth import Branches, Candidates, Growth, NodeTables, RowSequences, SurrogateTables
-from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
+from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult, rows_of
 from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
 from espalier.growing.levels.sort_column import sort_column
 from espalier.growing.levels.work_files import ArrayStore, store_array
-from espalier.growing.training_data import TrainingData, many_valued
+from espalier.growing.training_data import TrainingData
 from espalier.model.tree import MAX_NODES
 from espalier.progress import Progress
 
 NO_WEIGHT: Final = np.zeros(0)
 NO_ORDER: Final = np.zeros((1, 1), np.int32)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ColumnShape:
-    """The properties of a prepared column except its cells; see `EncodedColumns`."""
-
-    kind: int
-    n_codes: int
-    recode: Array
-    many_valued: int
-    cost: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,60 +53,29 @@ def prepare_columns(
 
     A column of NOMINAL_KIND has no order. At most `max_rows` rows of a column of numbers or dates are sorted at a time.
     """
-    kind = np.array([kind_of(feature, config) for feature in data.attributes], np.int32)
-    many, costs = many_valued(data, config), dict(config.attribute_costs or ())
-    shapes = []
+    recodes = []
     for place, feature in enumerate(data.attributes):
         progress.check()
         if feature.coded:
-            recode = _store_categories(data, int(kind[place]), place, store)
+            recodes.append(_store_categories(data, encode.kind_of(feature, config), place, store))
         else:
-            recode = NO_CODES
             sort_column(data.columns[place], place, store, max_rows=max_rows)
-        n_codes, cost = len(feature.categories), costs.get(feature.name, 1.0)
-        shapes.append(ColumnShape(int(kind[place]), n_codes, recode, int(many[place]), cost))
+            recodes.append(encode.NO_CODES)
         progress.state[0] = (place + 1) / len(data.attributes)
-    return tuple(shapes)
+    return encode.column_shapes(data, config, recodes)
 
 
 def _store_categories(data: TrainingData, kind: int, place: int, store: ArrayStore) -> Array:
     """Write the arrays of an attribute with categories. Return its `recode` table; see `EncodedColumns`."""
     coded = np.empty(data.n_rows, np.int32)
     order = np.empty(data.n_rows, np.int32) if kind != c.NOMINAL_KIND else None
-    value, recode = encode_column(data, kind, place, coded, order)
+    value, recode = encode.encode_column(data, kind, place, coded, order)
     arrays: dict[str, Array] = {"codes": coded, "value": value}
     if order is not None:
         arrays["order-0"] = order
     for name, array in arrays.items():
         store_array(store, f"{name}-{place}", array)
     return recode
-
-
-def column_table(shapes: Sequence[ColumnShape], codes: Array, values: Sequence[Array], **first: int) -> Any:
-    """Return the `EncodedColumns` of some columns. `first` may contain its `first_attribute`."""
-    is_ordered = np.array([shape.kind != c.NOMINAL_KIND for shape in shapes], np.bool_)
-    return EncodedColumns(
-        codes=codes,
-        kind=np.array([shape.kind for shape in shapes], np.int32),
-        n_codes=np.array([shape.n_codes for shape in shapes], np.int32),
-        order_place=np.cumsum(is_ordered, dtype=np.int32) - 1,
-        value_start=_starts(values),
-        value=_joined(values, np.float64),
-        recode_start=_starts([shape.recode for shape in shapes]),
-        recode=_joined([shape.recode for shape in shapes], np.int32),
-        many_valued=np.array([shape.many_valued for shape in shapes], np.int32),
-        cost=np.array([shape.cost for shape in shapes]),
-        **first,
-    )
-
-
-def _starts(parts: Sequence[Array]) -> Array:
-    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
-
-
-def _joined(parts: Sequence[Array], kind: npt.DTypeLike) -> Array:
-    """Return the concatenated parts; a single part is not copied."""
-    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, kind), *parts])
 
 
 def _targets(data: TrainingData) -> Any:
@@ -133,6 +91,8 @@ def _targets(data: TrainingData) -> Any:
 class GeneralWorker(ColumnWorker):
     """A worker with some prepared columns, the target and weights of all rows, and the nodes of the tree so far."""
 
+    first_child_column: ClassVar = n.FIRST_CHILD
+
     def __init__(
         self, data: TrainingData, shapes: Mapping[int, ColumnShape], store: ArrayStore, *, work: Any, progress: Progress
     ) -> None:
@@ -145,12 +105,6 @@ class GeneralWorker(ColumnWorker):
         growth.rows, growth.candidates = RowSequences(0, NO_ORDER), Candidates(1)
         growth.branches = Branches(data.n_rows, n_categories, max(2, n_categories))
         self._begin()
-
-    def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
-        """Return the root's row of each node table, and the open nodes: the root alone, or none if it is a leaf."""
-        self._advance([])
-        nodes = self._growth.nodes
-        return _rows_of(nodes, 0, 1), list(self._open)
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
         """Return the candidates of this worker's columns at the open nodes with these places."""
@@ -185,19 +139,14 @@ class GeneralWorker(ColumnWorker):
         growth, n_rows = self._growth, self._data.n_rows
         growth.work.targets = _targets(self._data)
         self._master, self._weight = np.empty(n_rows, np.int32), np.empty(n_rows)
-        growth.nodes, growth.status = NodeTables(growth.work.parameters.n_classes), c.DONE
+        growth.nodes = self._nodes = NodeTables(growth.work.parameters.n_classes or 3)
+        growth.status = c.DONE
         growth.rows.master, growth.rows.weight = self._master, self._weight
         self._open = [OpenNode(0, 0, 0, n_rows)] if kernel.begin_root(growth) else []
         growth.work.targets = growth.work.targets.replaced(weight=NO_WEIGHT)  # `_weight` has the weights now
         self._levels = []
         self._order_names = dict.fromkeys(self.attributes, "order-0")
         self._current = -1
-
-    def _append(self, level: Level) -> dict[int, int]:
-        first_child = append_marks(self._growth.nodes, self._open, level)
-        self._partition(level)
-        self._current = -1
-        return first_child
 
     def _load(self, attribute: int) -> Array | None:
         """Make an attribute the only column of the workspace. Return its order, or None if it is of NOMINAL_KIND."""
@@ -228,7 +177,7 @@ class GeneralWorker(ColumnWorker):
 
     def _marked(self, place: int, split: Split, order: Array | None) -> Mark | None:
         growth, node = self._growth, self._open[place]
-        nodes, branches = growth.nodes, growth.branches
+        nodes, branches = self._nodes, growth.branches
         self._set_node(place, order)
         np.asarray(growth.candidates.chosen_ints)[:] = split.ints
         np.asarray(growth.candidates.chosen_reals)[:] = split.reals
@@ -241,10 +190,10 @@ class GeneralWorker(ColumnWorker):
         codes = np.asarray(nodes.codes)[n_codes : nodes.n_codes].copy()
         nodes.n_codes = n_codes
         vector = np.asarray(branches.of_row)[self._master[node.start : node.stop]]
-        ints, reals, _ = _rows_of(nodes, node.node, node.node + 1)
+        ints, reals, _ = rows_of(nodes, node.node, node.node + 1)
         return Mark(
             node=(ints[0], reals[0]),
-            children=_rows_of(nodes, nodes.n, nodes.n + n_branches),
+            children=rows_of(nodes, nodes.n, nodes.n + n_branches),
             codes=codes,
             weights=np.asarray(branches.weight)[:n_branches].copy(),
             known_weight=branches.known_weight,
@@ -273,7 +222,7 @@ class GeneralWorker(ColumnWorker):
             copied.orders.append(number[ascending])
             if columns.kind[0] == c.ORDERED_KIND:
                 known = ascending[: np.count_nonzero(own >= 0)]
-                own[number[known]], distinct = rank_sorted(codes[known])
+                own[number[known]], distinct = encode.rank_sorted(codes[known])
                 value = value[distinct]
         copied.codes.append(own)
         copied.values.append(value)
@@ -303,6 +252,7 @@ class GeneralWorker(ColumnWorker):
             self._order_names[attribute] = name
         self._partition_rows(nodes)
         rows.orders, rows.spare, rows.spare_weight = NO_ORDER, np.zeros(1, np.int32), np.zeros(1)
+        self._current = -1
 
     def _partition_rows(self, nodes: Sequence[tuple[OpenNode, Mark]]) -> None:
         """Partition the master sequence in place, unless rows that go down several branches make it longer."""
@@ -335,26 +285,3 @@ class GeneralWorker(ColumnWorker):
         if len(rows.spare) <= capacity:
             rows.spare, rows.spare_weight = np.empty(capacity + 1, np.int32), np.empty(capacity + 1)
         return capacity
-
-
-def append_marks(nodes: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-    """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
-    first_child = {}
-    for place, mark in level.marks.items():
-        node, first = open_nodes[place].node, nodes.n
-        count = len(mark.n_rows)
-        kernel.reserve(nodes, first + count, nodes.n_codes + len(mark.codes))
-        ints, reals, stats, codes = map(np.asarray, (nodes.ints, nodes.reals, nodes.stats, nodes.codes))
-        ints[node], reals[node] = mark.node
-        ints[node, n.FIRST_CHILD], ints[node, n.CODE_START] = first, nodes.n_codes
-        for table, rows in zip((ints, reals, stats), mark.children, strict=True):
-            table[first : first + count] = rows
-        codes[nodes.n_codes : nodes.n_codes + len(mark.codes)] = mark.codes
-        first_child[place] = first
-        nodes.n, nodes.n_codes = first + count, nodes.n_codes + len(mark.codes)
-    return first_child
-
-
-def _rows_of(nodes: Any, first: int, last: int) -> tuple[Array, Array, Array]:
-    ints, reals, stats = (np.asarray(table)[first:last].copy() for table in (nodes.ints, nodes.reals, nodes.stats))
-    return ints, reals, stats

@@ -8,16 +8,17 @@ import numpy as np
 
 from espalier.arrays import Array
 from espalier.data.schema import Feature
+from espalier.growing.encode import ColumnShape, column_table
 from espalier.growing.finalize import Nodes, Part
 from espalier.growing.general_grower import MAX_CODE_ENTRIES, nodes_of, raise_for
 from espalier.growing.kernels import constants as c, node_columns as n
 from espalier.growing.kernels.arguments import Targets
 from espalier.growing.kernels.general_tree import grow_tree
-from espalier.growing.kernels.growth import Candidates, Growth, NodeTables
+from espalier.growing.kernels.growth import Candidates, Growth
 from espalier.growing.kernels.splits.choose_split import best_candidate
-from espalier.growing.levels.general_columns import ColumnShape, CopiedRows, append_marks, column_table
+from espalier.growing.levels.general_columns import CopiedRows
 from espalier.growing.levels.grow_levels import ScanResult
-from espalier.growing.levels.marks import Level, OpenNode, Split, Subtree
+from espalier.growing.levels.marks import OpenNode, Split, Subtree
 from espalier.growing.levels.work_files import ArrayStore
 from espalier.growing.workspace import new_categories, workspace_for_rows
 from espalier.model.node_tests import NUMERIC
@@ -30,13 +31,11 @@ class GeneralMethod:
     """The steps of the general grower; see `Method`.
 
     Attributes:
-        copied_parameters: The parameters for growing copied nodes: those of `work`, but with midpoints as thresholds,
-            as copied rows lack some training values. If configured, `finish` moves thresholds to observed values.
         shapes: The shape of each attribute's column.
     """
 
     weight_column: ClassVar = n.WEIGHT
-    copied_parameters: Any
+    first_child_column: ClassVar = n.FIRST_CHILD
     shapes: tuple[ColumnShape, ...]
     attributes: tuple[Feature, ...]
     work: Any
@@ -48,14 +47,6 @@ class GeneralMethod:
         """Return whether a node can be grown from its rows alone. With costs, its splits depend on the path above."""
         return bool(self.work.parameters.cost_function == c.NO_COSTS)
 
-    def begin(self, root: tuple[Array, Array, Array]) -> NodeTables:
-        """Return node tables that contain the root."""
-        tables = NodeTables(self.work.parameters.n_classes)
-        for table, row in zip((tables.ints, tables.reals, tables.stats), root, strict=True):
-            np.asarray(table)[:1] = row
-        tables.n = 1
-        return tables
-
     def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
         """Return the best candidate of a node by the general grower's comparison; None for a leaf."""
         candidates = Candidates(len(scan.ints))
@@ -65,17 +56,14 @@ class GeneralMethod:
         best = best_candidate(self.work, candidates)
         return None if best < 0 else Split(best, scan.ints[best].copy(), scan.reals[best].copy())
 
-    def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
-        return append_marks(tables, open_nodes, level)
-
     def grow_copied(self, _tables: Any, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:
         """Grow the subtree of a node from `copies` of its rows: one per worker, ordered by the workers' attributes."""
         targets, n_rows = Targets(**copies[0].targets), node.n_rows
         n_categories, n_classes = len(self.work.categories.slot), self.work.parameters.n_classes
         categories = new_categories(min(n_categories, n_rows) + 1, n_categories, n_classes)
         work = workspace_for_rows(self.work, self._columns(copies), targets, categories)
-        work.parameters = self.copied_parameters
+        # Copied rows lack some training values, so thresholds are midpoints until `finish` moves them, if configured.
+        work.parameters = work.parameters.replaced(observed=0)
         orders = [order for copied in copies for order in copied.orders]
         order_table = np.stack(orders) if orders else np.zeros((0, n_rows), np.int32)
         state = np.array([0.0, self.progress.state[1]])

@@ -16,6 +16,9 @@ from typing import Any, ClassVar, Final, Protocol
 import numpy as np
 
 from espalier.arrays import Array
+from espalier.growing.finalize import Nodes
+from espalier.growing.kernels import levels as kernel, node_columns
+from espalier.growing.kernels.growth import NodeTables
 from espalier.growing.levels.marks import Level, Mark, OpenNode, Split, Subtree, next_open
 from espalier.progress import Progress
 
@@ -68,9 +71,16 @@ class Worker(Protocol):
 class ColumnWorker:
     """A worker in this process. `_levels` are the levels that its state includes, `_open` the open nodes after them."""
 
+    first_child_column: ClassVar[int]
     attributes: tuple[int, ...]
+    _nodes: NodeTables
     _open: list[OpenNode]
     _levels: list[Level]
+
+    def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
+        """Return the root's row of each node table, and the open nodes: the root, or none if it is a leaf."""
+        self._advance([])
+        return rows_of(self._nodes, 0, 1), list(self._open)
 
     def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
         """Return the marks of the nodes that split on this worker's columns, keyed by place. A leaf has no mark."""
@@ -90,14 +100,15 @@ class ColumnWorker:
         if n_known > len(levels) or any(mine is not level for mine, level in zip(self._levels, levels, strict=False)):
             self._begin()
         for level in levels[len(self._levels) :]:
-            first_child = self._append(level)
+            first_child = append_level(self._nodes, self._open, level, self.first_child_column)
+            self._partition(level)
             self._open = next_open(self._open, level, first_child)
             self._levels.append(level)
 
     def _begin(self) -> None:
         raise NotImplementedError
 
-    def _append(self, level: Level) -> dict[int, int]:
+    def _partition(self, level: Level) -> None:
         raise NotImplementedError
 
     def _load(self, attribute: int) -> Any:
@@ -111,22 +122,23 @@ class Method(Protocol):
     """The steps of growing that the binary and the general grower implement differently."""
 
     weight_column: ClassVar[int]
+    first_child_column: ClassVar[int]
 
     @property
     def may_copy(self) -> bool:
         """Return whether a node of few cells can be grown from its rows alone."""
 
-    def begin(self, root: tuple[Array, Array, Array]) -> Any:
-        """Return node tables that contain the root."""
-
     def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
         """Return the best of the candidates of all attributes at a node; None for a leaf."""
 
-    def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
-
     def grow_copied(self, tables: Any, node: OpenNode, copies: Sequence[Any]) -> Subtree:
         """Grow the subtree of a node from `copies` of its rows: one per worker, ordered by the workers' attributes."""
+
+    def finish(self, tables: Any, subtrees: dict[int, Subtree]) -> tuple[Nodes, Array | None]:
+        """Return the nodes of the whole tree, and a mask of those whose subset of categories may not be the best.
+
+        The mask is None if there are no such nodes. `subtrees` are keyed by their root's number.
+        """
 
 
 Ask = Callable[[Callable[[Worker], Any], Sequence[Worker]], Iterable[tuple[Worker, Any]]]
@@ -170,7 +182,7 @@ class Growing:
         """
         self.progress.begin("growing")
         root, open_nodes = self.workers[0].root()
-        self.tables = self.method.begin(root)
+        self.tables = node_tables(root)
         whole = self._weight(0)
         for level in self.levels:
             open_nodes = self._append(open_nodes, level)
@@ -188,7 +200,8 @@ class Growing:
 
     def _append(self, open_nodes: list[OpenNode], level: Level) -> list[OpenNode]:
         self.subtrees |= {open_nodes[place].node: subtree for place, subtree in level.subtrees.items()}
-        return next_open(open_nodes, level, self.method.append(self.tables, open_nodes, level))
+        first_child = append_level(self.tables, open_nodes, level, self.method.first_child_column)
+        return next_open(open_nodes, level, first_child)
 
     def _grow_level(self, open_nodes: list[OpenNode]) -> Level:
         n_columns = sum(len(worker.attributes) for worker in self.workers)
@@ -233,3 +246,41 @@ class Growing:
                 self.progress.check()
                 subtrees[place] = self.method.grow_copied(self.tables, open_nodes[place], copies)
         return subtrees
+
+
+def node_tables(root: tuple[Array, Array, Array]) -> NodeTables:
+    """Return node tables that contain the root, given its row of each table."""
+    ints, reals, stats = root
+    tables = NodeTables(stats.shape[1], ints.shape[1], reals.shape[1])
+    for table, row in zip((tables.ints, tables.reals, tables.stats), root, strict=True):
+        np.asarray(table)[:1] = row
+    tables.n = 1
+    return tables
+
+
+def rows_of(nodes: NodeTables, first: int, last: int) -> tuple[Array, Array, Array]:
+    """Return copies of the rows first:last of ints, reals and stats."""
+    ints, reals, stats = (np.asarray(table)[first:last].copy() for table in (nodes.ints, nodes.reals, nodes.stats))
+    return ints, reals, stats
+
+
+def append_level(
+    nodes: NodeTables, open_nodes: Sequence[OpenNode], level: Level, first_child_column: int
+) -> dict[int, int]:
+    """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
+    first_child = {}
+    for place, mark in level.marks.items():
+        node, first = open_nodes[place].node, nodes.n
+        count = len(mark.n_rows)
+        kernel.reserve(nodes, first + count, nodes.n_codes + len(mark.codes))
+        ints, reals, stats, codes = map(np.asarray, (nodes.ints, nodes.reals, nodes.stats, nodes.codes))
+        ints[node], reals[node] = mark.node
+        ints[node, first_child_column] = first
+        if len(mark.codes):
+            ints[node, node_columns.CODE_START] = nodes.n_codes
+        for table, rows in zip((ints, reals, stats), mark.children, strict=True):
+            table[first : first + count] = rows
+        codes[nodes.n_codes : nodes.n_codes + len(mark.codes)] = mark.codes
+        first_child[place] = first
+        nodes.n, nodes.n_codes = first + count, nodes.n_codes + len(mark.codes)
+    return first_child

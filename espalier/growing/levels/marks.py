@@ -8,25 +8,14 @@ and an interrupted training can continue::
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from espalier.arrays import Array
+from espalier.growing.parallel import Job
 
-
-class OpenNode(NamedTuple):
-    """A node that may be split. Its rows are the range ``start:stop`` of every row sequence."""
-
-    node: int
-    depth: int
-    start: int
-    stop: int
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.stop - self.start
+OpenNode = Job
+"""A node that may be split. Its rows are the range ``start:stop`` of every row sequence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +34,22 @@ class BranchVector:
     Attributes:
         n_rows: Number of rows.
         packed: One bit per row (uint8) if there are two branches and no -1, else the branches (int8 or int32).
-        is_packed: Whether `packed` holds bits.
     """
 
     n_rows: int
     packed: Array
-    is_packed: bool
 
     @classmethod
     def of(cls, branches: Array, n_branches: int) -> "BranchVector":
         """Return the vector of `branches`, integers (rows)."""
         if n_branches == 2 and len(branches) and branches.min() >= 0:
-            return cls(len(branches), np.packbits(branches.astype(np.bool_)), is_packed=True)
+            return cls(len(branches), np.packbits(branches.astype(np.bool_)))
         kind = np.int8 if n_branches <= np.iinfo(np.int8).max else np.int32
-        return cls(len(branches), branches.astype(kind), is_packed=False)
+        return cls(len(branches), branches.astype(kind))
 
     def branches(self) -> Array:
         """Return the branches, int32 (rows)."""
-        if self.is_packed:
+        if self.packed.dtype == np.uint8:
             return np.unpackbits(self.packed, count=self.n_rows).astype(np.int32)
         return self.packed.astype(np.int32)
 

@@ -10,11 +10,12 @@ from espalier.arrays import Array
 from espalier.config.training_parameters import TrainingConfig
 from espalier.errors import ConfigError, Fault
 from espalier.growing import binary_data
+from espalier.growing.encode import ColumnShape, column_table
 from espalier.growing.grow import Grown, finished_tree, grow_parameters
 from espalier.growing.kernels.arguments import Workspace
-from espalier.growing.levels.binary_columns import BinaryWorker, prepare_binary_columns, row_data
+from espalier.growing.levels.binary_columns import BinaryWorker, prepare_binary_columns
 from espalier.growing.levels.binary_method import BinaryMethod
-from espalier.growing.levels.general_columns import ColumnShape, GeneralWorker, column_table, prepare_columns
+from espalier.growing.levels.general_columns import GeneralWorker, prepare_columns
 from espalier.growing.levels.general_method import GeneralMethod
 from espalier.growing.levels.grow_levels import Ask, Growing, Method, Worker, ask_in_turn
 from espalier.growing.levels.marks import Level
@@ -22,7 +23,6 @@ from espalier.growing.levels.work_files import ArrayStore
 from espalier.growing.training_data import TrainingData
 from espalier.growing.workspace import work_arrays
 from espalier.progress import Progress
-from espalier.threads import n_threads, thread_pool
 
 MAX_CELLS_COPIED: Final = 4_000_000
 REASONS: Final[dict[str, tuple[Callable[[TrainingConfig], bool], str]]] = {
@@ -73,10 +73,16 @@ def build_worker(spec: WorkerSpec, store: ArrayStore, progress: Progress) -> Wor
     """Return a worker that holds the columns of its spec in this process."""
     parameters = grow_parameters(spec.data, spec.config)
     if spec.shapes is None:
-        return BinaryWorker(parameters, row_data(spec.data), spec.columns, store, name=spec.name, progress=progress)
+        rows = binary_data.row_data(spec.data)
+        return BinaryWorker(parameters, rows, spec.columns, store, name=spec.name, progress=progress)
     work = _workspace(parameters, spec.data, spec.config, spec.shapes, progress)
     shapes = {place: spec.shapes[place] for place in spec.columns}
     return GeneralWorker(spec.data, shapes, store, work=work, progress=progress)
+
+
+def build_workers(specs: Sequence[WorkerSpec], store: ArrayStore, progress: Progress) -> Sequence[Worker]:
+    """Return a worker in this process for each spec."""
+    return [build_worker(spec, store, progress) for spec in specs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,7 @@ class LevelOptions:
         n_workers: Number of parts that the columns are divided into.
         levels: The levels of an interrupted training, which continues after them.
         save: Called with each new level.
-        create_workers: Returns a worker for each spec. By default, the workers are in this process.
+        create_workers: Returns a worker for each spec.
         ask: Sends a request to all workers.
     """
 
@@ -101,7 +107,7 @@ class LevelOptions:
     n_workers: int = 1
     levels: Sequence[Level] = ()
     save: Callable[[Level], None] = field(default=lambda _level: None)
-    create_workers: Callable[[Sequence[WorkerSpec], ArrayStore, Progress], Sequence[Worker]] | None = None
+    create_workers: Callable[[Sequence[WorkerSpec], ArrayStore, Progress], Sequence[Worker]] = build_workers
     ask: Ask = ask_in_turn
 
 
@@ -113,58 +119,30 @@ def grow_by_levels(data: TrainingData, config: TrainingConfig, progress: Progres
         DataError: The tree is too large.
     """
     progress.begin("sorting")
-    parameters = grow_parameters(data, config)
+    parameters, store, max_rows = grow_parameters(data, config), options.store, options.max_rows_sorted
+    columns: dict[int, int | None]
+    shapes: tuple[ColumnShape, ...] | None = None
+    method: Method
     if config.cut_points is None and binary_data.is_for_binary_grower(parameters, data):
-        return _grow_binary(data, config, parameters, progress, options)
-    return _grow_general(data, config, parameters, progress, options)
-
-
-def _grow_binary(
-    data: TrainingData, config: TrainingConfig, parameters: Any, progress: Progress, options: LevelOptions
-) -> Grown:
-    rows = row_data(data)
-    n_codes = prepare_binary_columns(data, rows.kind, options.store, progress, max_rows=options.max_rows_sorted)
-    method = BinaryMethod(parameters, rows, progress)
-    workers = _created_workers(data, config, dict(enumerate(n_codes)), None, options, progress)
-    growing = _grown(method, workers, progress, options)
-    with thread_pool(n_threads()) as pool:
-        nodes = method.finish(growing.tables, growing.subtrees, data, pool)
-    tree, notes = finished_tree(nodes, None, data, config)
-    return Grown(tree, data.preparation, notes)
-
-
-def _grow_general(
-    data: TrainingData, config: TrainingConfig, parameters: Any, progress: Progress, options: LevelOptions
-) -> Grown:
-    shapes = prepare_columns(data, config, options.store, progress, max_rows=options.max_rows_sorted)
-    workers = _created_workers(data, config, dict.fromkeys(range(len(shapes))), shapes, options, progress)
-    # This workspace is for comparing candidates, not for rows of the table: one row is enough.
-    first_row = replace(data, target=data.target[:1], weight=data.weight[:1])
-    work = _workspace(parameters, first_row, config, shapes, progress)
-    # Copied rows lack some training values, so thresholds are midpoints until `GeneralMethod` finishes the tree.
-    midpoints = grow_parameters(data, replace(config, threshold="midpoint"))
-    method = GeneralMethod(midpoints, shapes, data.attributes, work, options.store, progress)
-    growing = _grown(method, workers, progress, options)
-    tree, notes = finished_tree(*method.finish(growing.tables, growing.subtrees), data, config)
-    return Grown(tree, data.preparation, notes)
-
-
-def _created_workers(  # noqa: PLR0917 - the fields of each spec
-    data: TrainingData,
-    config: TrainingConfig,
-    columns: Mapping[int, int | None],
-    shapes: tuple[ColumnShape, ...] | None,
-    options: LevelOptions,
-    progress: Progress,
-) -> Sequence[Worker]:
+        columns = dict(enumerate(prepare_binary_columns(data, store, progress, max_rows=max_rows)))
+        method = BinaryMethod(parameters, binary_data.row_data(data), data, progress)
+    else:
+        shapes = prepare_columns(data, config, store, progress, max_rows=max_rows)
+        columns = dict.fromkeys(range(len(shapes)))
+        # This workspace is for comparing candidates, not for rows of the table: one row is enough.
+        first_row = replace(data, target=data.target[:1], weight=data.weight[:1])
+        work = _workspace(parameters, first_row, config, shapes, progress)
+        method = GeneralMethod(shapes, data.attributes, work, store, progress)
     parts = np.array_split(np.arange(len(columns)), max(1, min(options.n_workers, len(columns))))
     specs = [
         WorkerSpec(data, config, {place: columns[place] for place in part.tolist()}, shapes, str(at))
         for at, part in enumerate(parts)
     ]
-    if options.create_workers is not None:
-        return options.create_workers(specs, options.store, progress)
-    return [build_worker(spec, options.store, progress) for spec in specs]
+    workers = options.create_workers(specs, store, progress)
+    growing = Growing(method, workers, progress, options.max_cells, options.save, options.ask, list(options.levels))
+    growing.grow()
+    nodes, is_heuristic = method.finish(growing.tables, growing.subtrees)
+    return finished_tree(nodes, is_heuristic, data, config)
 
 
 def _workspace(
@@ -175,9 +153,3 @@ def _workspace(
     no_cells = np.zeros((len(shapes), 0), np.int32)
     columns = column_table(shapes, no_cells, none)
     return Workspace(parameters=parameters, columns=columns, **work_arrays(data, config, columns, None, progress))
-
-
-def _grown(method: Method, workers: Sequence[Worker], progress: Progress, options: LevelOptions) -> Growing:
-    growing = Growing(method, workers, progress, options.max_cells, options.save, options.ask, list(options.levels))
-    growing.grow()
-    return growing

@@ -4,7 +4,5 @@ cdef int HALVINGS
 cdef double RELATIVE_STEP
 
 cpdef double added_errors(double weight, double errors, double confidence, double z, int quantile) noexcept nogil
-cdef double exact_errors(double weight, double errors, double confidence) noexcept nogil
-cdef double normal_errors(double weight, double errors, double confidence, double z, int quantile) noexcept nogil
 cdef double larger_errors(double weight, double errors, double z, int quantile) noexcept nogil
 cdef double exact_limit(double weight, double errors, double confidence) noexcept nogil

@@ -22,23 +22,14 @@ def added_errors(weight, errors, confidence, z, quantile):
     if confidence > 0.5 or weight <= 0.0:
         return 0.0
     if quantile == EXACT:
-        return exact_errors(weight, errors, confidence)
-    return normal_errors(weight, errors, confidence, z, quantile)
-
-
-def exact_errors(weight, errors, confidence):
-    """Return the errors to add to reach the binomial limit."""
-    return max(weight * exact_limit(weight, errors, confidence) - errors, 0.0)
-
-
-def normal_errors(weight, errors, confidence, z, quantile):
-    """Return the errors to add to reach Wilson's limit; below one error, interpolated between none and one."""
-    if errors < 1.0:
-        base = weight * (1.0 - exp(log(confidence) / weight))
-        if errors <= 0.0:
-            return base
-        return base + errors * (larger_errors(weight, 1.0, z, quantile) - base)
-    return larger_errors(weight, errors, z, quantile)
+        return max(weight * exact_limit(weight, errors, confidence) - errors, 0.0)
+    if errors >= 1.0:
+        return larger_errors(weight, errors, z, quantile)
+    # Below one error, the result is interpolated between those of no error and of one error.
+    base = weight * (1.0 - exp(log(confidence) / weight))
+    if errors <= 0.0:
+        return base
+    return base + errors * (larger_errors(weight, 1.0, z, quantile) - base)
 
 
 def larger_errors(weight, errors, z, quantile):

@@ -3,13 +3,8 @@ from espalier.growing.kernels.binary.arguments cimport BinaryColumns, BinaryNode
 
 cdef double NAN, INFINITY, LOST
 
-cdef void start_leaf(BinaryNodes nodes, long long node) noexcept nogil
 cpdef bint sum_root(GrowParameters parameters, BinaryColumns data, BinaryNodes nodes)
-cdef (bint, bint) sum_children(
-    GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, long long first_child, long long start,
-    long long middle, long long stop, long long depth
-) noexcept nogil
-cdef bint _sum_node(
+cdef bint sum_node(
     GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, long long node, long long start, long long stop,
     long long depth
 ) noexcept nogil

@@ -27,33 +27,18 @@ LOST = 1e-24
 """A mean is corrected if its squared rounding error exceeds this share of the variance."""
 
 
-def start_leaf(nodes, node):
-    """Write a node into the tables as a leaf. Its weight and its statistics are written later."""
-    for k in range(b.N_INTS):
-        nodes.ints[node, k] = -1
-    nodes.reals[node, b.GAIN] = NAN
-
-
 def sum_root(parameters, data, nodes):
     """Create the root of a tree and sum its statistics. Return whether a stopping rule makes it a leaf."""
     with cython.nogil:
-        start_leaf(nodes, 0)
-        is_open: cython.bint = _sum_node(parameters, data, nodes, 0, 0, data.orders.shape[1], 0)
+        is_open: cython.bint = sum_node(parameters, data, nodes, 0, 0, data.orders.shape[1], 0)
     return not is_open
 
 
-def sum_children(parameters, data, nodes, first_child, start, middle, stop, depth):
-    """Sum the statistics of both children of a node.
-
-    In the rows' own order, the left child has the rows start:middle and the right child middle:stop. depth: the depth
-    of the children. Returns two booleans: whether the left child may be split, and whether the right child may.
-    """
-    left_is_open: cython.bint = _sum_node(parameters, data, nodes, first_child, start, middle, depth)
-    right_is_open: cython.bint = _sum_node(parameters, data, nodes, first_child + 1, middle, stop, depth)
-    return left_is_open, right_is_open
-
-
-def _sum_node(parameters, data, nodes, node, start, stop, depth):
+def sum_node(parameters, data, nodes, node, start, stop, depth):
+    """Write a node as a leaf with the rows start:stop of the rows' own order. Return whether it may be split."""
+    for k in range(b.N_INTS):
+        nodes.ints[node, k] = -1
+    nodes.reals[node, b.GAIN] = NAN
     is_constant: cython.bint = False
     if data.is_numeric:
         is_constant = _sum_numbers(data, nodes, node, start, stop)

@@ -26,8 +26,7 @@ from cython.cimports.espalier.growing.kernels.binary.nodes import (
     best_attribute,
     best_coded_splits,
     best_sorted_splits,
-    start_leaf,
-    sum_children,
+    sum_node,
 )
 from cython.cimports.espalier.growing.kernels.binary.partition import (
     mark_coded,
@@ -73,11 +72,10 @@ def _divide_node(parameters, data, nodes, search, scratch, node, first_child, at
     nodes.ints[node, b.FEATURE] = attribute
     nodes.ints[node, b.FIRST_CHILD] = first_child
     nodes.reals[node, b.GAIN] = search.gains[attribute]
-    start_leaf(nodes, first_child)
-    start_leaf(nodes, first_child + 1)
     partition_order(data, scratch, data.n_sorted, start, stop, True, True)
     # Sums are taken in the rows' own order, so that they do not depend on the attribute.
-    left_is_open, right_is_open = sum_children(parameters, data, nodes, first_child, start, middle, stop, depth)
+    left_is_open = sum_node(parameters, data, nodes, first_child, start, middle, depth)
+    right_is_open = sum_node(parameters, data, nodes, first_child + 1, middle, stop, depth)
     return middle, left_is_open, right_is_open
 
 

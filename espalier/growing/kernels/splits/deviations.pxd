@@ -9,10 +9,6 @@ cdef double deviation_with_share(
     Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start, long long extra_stop,
     double share
 ) noexcept nogil
-cdef double squares_of_rows(
-    Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start, long long extra_stop,
-    double share
-) noexcept nogil
 cdef (double, double, double) with_row(
     Workspace work, int row, double share, double whole, double mean, double squares
 ) noexcept nogil

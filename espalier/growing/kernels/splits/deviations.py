@@ -89,18 +89,6 @@ def deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share
     return answer
 
 
-def squares_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
-    """Return the sum of squared deviations of some rows; see `deviation_of_rows`."""
-    whole: cython.double = 0.0
-    mean: cython.double = 0.0
-    squares: cython.double = 0.0
-    for at in range(extra_start, extra_stop):
-        whole, mean, squares = with_row(work, rows[at], share, whole, mean, squares)
-    for at in range(start, stop):
-        whole, mean, squares = with_row(work, rows[at], 1.0, whole, mean, squares)
-    return squares
-
-
 def with_row(work, row, share, whole, mean, squares):
     """Return the weight, the mean and the sum of squared deviations of a group after adding `share` of a row."""
     weight = work.sums.weight[row] * share
@@ -130,7 +118,14 @@ def deviation_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
     """
     if work.parameters.criterion == c.ABSOLUTE_ERROR:
         return deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share)
-    return squares_of_rows(work, rows, start, stop, extra_start, extra_stop, share)
+    whole: cython.double = 0.0
+    mean: cython.double = 0.0
+    squares: cython.double = 0.0
+    for at in range(extra_start, extra_stop):
+        whole, mean, squares = with_row(work, rows[at], share, whole, mean, squares)
+    for at in range(start, stop):
+        whole, mean, squares = with_row(work, rows[at], 1.0, whole, mean, squares)
+    return squares
 
 
 def fill_prefixes(work, rows, start, end, stop):

@@ -31,7 +31,7 @@ from espalier.data.inference import (
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.missing_values import MissingValues
 from espalier.data.notices import LEADING_ZEROS, Notice, leading_zeros_notice
-from espalier.data.schema import CODED_KINDS, FeatureKind, Schema
+from espalier.data.schema import FeatureKind, Schema
 from espalier.data.spill import Spill, StoredArray
 from espalier.errors import located, pointer
 
@@ -63,16 +63,11 @@ class TableAssembler:
         bytes_in_memory: int | None = None,
     ) -> None:
         self._folder, self._bytes_in_memory = folder, bytes_in_memory
-        self._declared, self._limits, self._labelled = declared, limits, labelled
+        self.declared, self._limits, self._labelled = declared, limits, labelled
         self._missing = MissingValues.of(declared.missing_values)
         self._spill: Spill | None = None
         self._columns: dict[str, _StoredColumn] = {}
         self.n_rows = 0
-
-    @property
-    def missing_values(self) -> tuple[str, ...]:
-        """Texts that mean a missing value."""
-        return self._declared.missing_values
 
     @property
     def misread(self) -> frozenset[str]:
@@ -86,17 +81,13 @@ class TableAssembler:
         form, kind = self._form_of(name, None)
         return form in (Form.LABELS, Form.CLASSES) or kind is FeatureKind.DATETIME
 
-    def is_declared_coded(self, name: str) -> bool:
-        """Return whether the column is declared to have categories, whatever its type in the file."""
-        return self._declared.column(name).kind in CODED_KINDS
-
     def add(self, block: Block) -> None:
         """Append the next rows."""
         for column in block.columns:
             known = self._columns.get(column.name)
             if known is None or (known.is_null and not column.is_null):
                 form, kind = self._form_of(column.name, column.kind)
-                missing = self._missing.besides(self._declared.column(column.name).categories or ())
+                missing = self._missing.besides(self.declared.column(column.name).categories or ())
                 self._columns[column.name] = _StoredColumn(column, form, kind, missing)
         self._limits.check_table(n_rows=self.n_rows + block.n_rows, n_columns=len(self._columns))
         for column in block.columns:
@@ -114,7 +105,7 @@ class TableAssembler:
             columns = list(self._columns.values())
             for column in columns:
                 column.pad(self.n_rows)
-            return dataset_of_columns([column.raw(column.take()) for column in columns], self._declared)
+            return dataset_of_columns([column.raw(column.take()) for column in columns], self.declared)
         spill, stored = self._spill, list[tuple[StoredArray, npt.DTypeLike]]()
         schema, notices = self.store(lambda array: stored.append((spill.write(array), array.dtype)))
         return Dataset(schema, tuple(spill.mapped(stored)), notices)
@@ -125,7 +116,7 @@ class TableAssembler:
             column.pad(self.n_rows)
         spill = self._write()
         columns = (column.raw(spill.read(column.written, column.dtype)) for column in self._columns.values())
-        return resolve_columns(list(self._columns), columns, self.n_rows, self._declared, keep=keep)
+        return resolve_columns(list(self._columns), columns, self.n_rows, self.declared, keep=keep)
 
     def close(self) -> None:
         """Close the temporary file."""
@@ -140,7 +131,7 @@ class TableAssembler:
         return spill
 
     def _form_of(self, name: str, kind: FeatureKind | None) -> tuple[Form, FeatureKind]:
-        form, number_kind = form_of(self._declared.column(name), kind, self._declared.task)
+        form, number_kind = form_of(self.declared.column(name), kind, self.declared.task)
         return Form.LABELS if name in self._labelled else form, number_kind
 
 

@@ -25,7 +25,7 @@ from espalier.evaluation.impurity import (
     information_of,
     variance_of,
 )
-from espalier.model.number_texts import shown_bound
+from espalier.model.texts import shown_bound
 from espalier.stats import chi_square_tail
 
 LOG_BASES: Final = {"2": (math.log(2), "bits"), "e": (1.0, "nats"), "10": (math.log(10), "bans")}

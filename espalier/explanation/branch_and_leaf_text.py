@@ -7,11 +7,9 @@ from espalier.arrays import Floats
 from espalier.data.labels import Label
 from espalier.explanation.equation_text import equation_text
 from espalier.explanation.tree_path import conditions_of
-from espalier.model.condition_texts import condition_text
 from espalier.model.model import Model
-from espalier.model.name_texts import category_text, name_text
 from espalier.model.node_tests import NOMINAL, NUMERIC
-from espalier.model.number_texts import bound_text, weight_text
+from espalier.model.texts import bound_text, category_text, condition_text, name_text, weight_text
 from espalier.prediction.answers import LeafValue, format_answer
 from espalier.prediction.tree_predictor import tree_predictor
 

@@ -9,11 +9,9 @@ from espalier.data.instants import instant_text
 from espalier.data.labels import Label
 from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.linear_terms import categories_of
-from espalier.model.condition_texts import condition_text
 from espalier.model.model import Model
-from espalier.model.name_texts import one_line
-from espalier.model.number_texts import number_text
 from espalier.model.rules import Condition
+from espalier.model.texts import condition_text, number_text, one_line
 from espalier.prediction.linear_leaves import LinearAnswers
 
 COLUMN_WORDS: Final[Mapping[FeatureKind, str]] = {FeatureKind.ORDINAL: "place of ", FeatureKind.DATETIME: "seconds of "}

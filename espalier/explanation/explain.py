@@ -15,9 +15,9 @@ from espalier.explanation.shap import ShapleyValues, shapley_values
 from espalier.explanation.steps import DecisionStep, PassedOver, own_values
 from espalier.explanation.sufficient_reasons import SufficientReason, sufficient_reasons
 from espalier.explanation.tree_path import rule_of_tree, tree_steps
-from espalier.model.condition_texts import condition_text
 from espalier.model.model import Model
 from espalier.model.rules import Condition
+from espalier.model.texts import condition_text
 from espalier.prediction.answers import Prediction
 from espalier.prediction.encode_rows import EncodedRow, encode_each, encode_rows, rows_to_predict
 from espalier.prediction.missing_strategies import with_missing_strategy

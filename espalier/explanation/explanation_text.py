@@ -6,8 +6,7 @@ from espalier.explanation.equation_text import column_text
 from espalier.explanation.explain import Explanation
 from espalier.explanation.linear_terms import LinearAnswer
 from espalier.explanation.steps import passed_over_text, step_text
-from espalier.model.name_texts import label_line, one_line
-from espalier.model.number_texts import number_text, share_text
+from espalier.model.texts import label_line, number_text, one_line, share_text
 from espalier.prediction.answers import Prediction, format_answer
 
 

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from espalier.data.labels import label_text
 from espalier.explanation.steps import DecisionStep, PassedOver, shown_value, step_reason
-from espalier.model.condition_texts import format_rule
 from espalier.model.model import Model
-from espalier.model.number_texts import shown_bound
 from espalier.model.rules import Condition
+from espalier.model.texts import format_rule, shown_bound
 from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
 

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 from espalier.data.instants import instant_text
 from espalier.data.labels import Label
 from espalier.data.schema import Feature, FeatureKind
-from espalier.model.condition_texts import condition_text
-from espalier.model.name_texts import label_line, name_text
-from espalier.model.number_texts import number_text
 from espalier.model.rules import Condition, listed_categories
+from espalier.model.texts import condition_text, label_line, name_text, number_text
 from espalier.prediction.encode_rows import EncodedRow
 
 

@@ -25,12 +25,10 @@ from espalier.explanation.margins import MarginBounds, top_class
 from espalier.explanation.row_flow import ALL, RowFlow
 from espalier.explanation.steps import shown_value
 from espalier.explanation.tree_levels import tree_levels
-from espalier.model.condition_texts import condition_text
 from espalier.model.model import Model
-from espalier.model.name_texts import one_line
 from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
-from espalier.model.number_texts import number_text
 from espalier.model.rules import Condition
+from espalier.model.texts import condition_text, number_text, one_line
 from espalier.model.tree import cached_on_owner
 from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.linear_leaves import LinearAnswers

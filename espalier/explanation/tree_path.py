@@ -10,11 +10,10 @@ from espalier.data.labels import label_text
 from espalier.data.schema import FeatureKind
 from espalier.explanation.equation_text import equation_text
 from espalier.explanation.steps import DecisionStep, StandIn, shown_value, step_reason
-from espalier.model.condition_texts import format_rule
 from espalier.model.model import Model
 from espalier.model.node_tests import NOMINAL, NUMERIC
-from espalier.model.number_texts import shown_bound
 from espalier.model.rules import Condition
+from espalier.model.texts import format_rule, shown_bound
 from espalier.model.tree import cached_on_owner
 from espalier.prediction.answers import LeafVisit, Prediction, format_answer
 from espalier.prediction.tree_predictor import SurrogateTests, TreePredictor

@@ -20,10 +20,10 @@ from espalier.importing.pmml_rules import draft_rules, is_rule_list, rule_list
 from espalier.importing.pmml_tree import TreeCompiler
 from espalier.importing.xml_elements import Element, read_xml
 from espalier.model.model import Model, TrainingRecord
-from espalier.model.name_texts import one_line
 from espalier.model.node_tests import LEAF
 from espalier.model.preparation import Preparation
 from espalier.model.rules import RuleList
+from espalier.model.texts import one_line
 from espalier.model.tree import Tree
 
 NAMESPACES: Final = ("http://www.dmg.org/PMML-", "https://www.dmg.org/PMML-")

@@ -5,7 +5,7 @@ classes*.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -45,10 +45,6 @@ class LinearModels:
     squares: Floats
     rank_start: Ints
     rank: Ints
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            getattr(self, field.name).flags.writeable = False
 
     def terms(self, node: int) -> Iterator[Term]:
         """Return the terms of a node's own model, before smoothing."""

@@ -11,8 +11,7 @@ from typing import Any
 
 from espalier.data.labels import Label, label_key
 from espalier.data.schema import Feature
-from espalier.model.condition_texts import condition_text
-from espalier.model.number_texts import shown_bound
+from espalier.model.texts import condition_text, shown_bound
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from espalier.arrays import Floats
 from espalier.explanation.branch_and_leaf_text import BranchText, counted, cut
 from espalier.explanation.steps import DecisionStep, value_text
 from espalier.model.model import Model
-from espalier.model.name_texts import label_line
-from espalier.model.number_texts import weight_text
+from espalier.model.texts import label_line, weight_text
 from espalier.plotting.colours import Legend
 from espalier.plotting.escape import legal_text
 from espalier.plotting.selection import Box, TreeView

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from espalier.model.model import Model
-from espalier.model.name_texts import label_line
+from espalier.model.texts import label_line
 from espalier.plotting.escape import legal_text
 
 COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7a5195")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from espalier.model.name_texts import one_line
+from espalier.model.texts import one_line
 
 ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 

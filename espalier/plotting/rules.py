@@ -8,11 +8,9 @@ from espalier.data.schema import FeatureKind
 from espalier.errors import NotApplicable
 from espalier.explanation.branch_and_leaf_text import figures_text
 from espalier.explanation.rule_path import rule_sentence
-from espalier.model.condition_texts import condition_text, format_rule
 from espalier.model.model import Model
-from espalier.model.name_texts import category_text, label_line, name_text
-from espalier.model.number_texts import share_text
 from espalier.model.rules import ClassDescription, Condition, Rule
+from espalier.model.texts import category_text, condition_text, format_rule, label_line, name_text, share_text
 from espalier.prediction.answers import LeafValue, format_answer
 from espalier.prediction.rule_predictor import rule_predictor
 from espalier.rules.extract import class_dnf, extract_rules

@@ -5,8 +5,8 @@ from typing import Final
 
 from espalier.explanation.branch_and_leaf_text import BranchText, cut, folded_text, leaf_equations, leaf_text, top_line
 from espalier.model.model import Model
-from espalier.model.number_texts import share_text
 from espalier.model.rules import RuleList
+from espalier.model.texts import share_text
 from espalier.plotting.escape import legal_text
 from espalier.plotting.rules import check_whole_list, rules_to_text
 from espalier.plotting.selection import Path, TreeView, explained, select_nodes

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from espalier.data.labels import Label, label_text
-from espalier.model.name_texts import label_line
-from espalier.model.number_texts import number_text
+from espalier.model.texts import label_line, number_text
 from espalier.prediction.encode_rows import EncodedRow
 
 WILSON_Z: Final = 1.96

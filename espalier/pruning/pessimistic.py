@@ -17,7 +17,7 @@ from espalier.errors import NotApplicable
 from espalier.model.majority import majority
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
-from espalier.model.number_texts import number_text
+from espalier.model.texts import number_text
 from espalier.model.tree import Tree
 from espalier.prediction.batch import packed_tree
 from espalier.progress import Progress

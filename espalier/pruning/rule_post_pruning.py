@@ -23,12 +23,11 @@ from espalier.errors import NotApplicable
 from espalier.evaluation.metrics import evaluate
 from espalier.explanation.rule_path import rule_sentence
 from espalier.growing.class_weights import class_factors
-from espalier.model.condition_texts import condition_text
 from espalier.model.majority import majority
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
-from espalier.model.number_texts import number_text
 from espalier.model.rules import Condition, Rule, RuleList
+from espalier.model.texts import condition_text, number_text
 from espalier.prediction.encode_columns import encode_matrix, target_of
 from espalier.prediction.rule_predictor import condition_mask, firing_rules
 from espalier.prediction.tree_predictor import tree_predictor

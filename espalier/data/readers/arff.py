@@ -29,7 +29,7 @@ from espalier.data.column import RawColumn, column_from_labels
 from espalier.data.limits import Limits
 from espalier.data.number_parsing import number_from_text
 from espalier.data.readers.source import Source
-from espalier.data.schema import FeatureKind
+from espalier.data.schema import CODED_KINDS, FeatureKind
 from espalier.errors import DataError, Fault, pointer
 
 CELLS_AT_ONCE: Final = 500_000
@@ -125,10 +125,11 @@ def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> I
     """
     lines = _lines(source)
     attributes = [
-        replace(attribute, parse=None) if assembler.is_declared_coded(attribute.name) else attribute  # keeps the texts
+        # A column that is declared to have categories keeps its texts.
+        replace(attribute, parse=None) if assembler.declared.column(attribute.name).kind in CODED_KINDS else attribute
         for attribute in _header(lines, limits)
     ]
-    missing = frozenset(assembler.missing_values)
+    missing = frozenset(assembler.declared.missing_values)
     zeros = [attribute.zero for attribute in attributes]
     while block := list(islice(lines, max(1, CELLS_AT_ONCE // len(attributes)))):
         cells = zip(*(_cells_of_row(line, zeros) for line in block), strict=True)

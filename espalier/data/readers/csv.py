@@ -150,7 +150,7 @@ def _parse(names: Names, assembler: TableAssembler, block: CsvBlock) -> Block:
     labelled = frozenset(name for name in names if assembler.wants_labels(name))
     for numbers in ("double", "any") if assembler.n_rows else ("any",):
         types = {name: "text" if name in labelled else numbers for name in names}
-        columns = parse_columns(block, names, types, assembler.missing_values)
+        columns = parse_columns(block, names, types, assembler.declared.missing_values)
         if columns is not None:
             longest = max((len(label) for column in columns for label in column.labels or ()), default=0)
             if longest <= csv.field_size_limit():

@@ -24,7 +24,7 @@ from espalier.explanation.counterfactuals.search import BestFirstSearch, Graph, 
 from espalier.explanation.counterfactuals.value_domains import ValueDomain, value_domains
 from espalier.explanation.steps import shown_text
 from espalier.model.model import Model
-from espalier.model.name_texts import one_line
+from espalier.model.texts import one_line
 from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.encode_rows import python_cell
 from espalier.prediction.missing_strategies import with_missing_strategy

@@ -23,7 +23,7 @@ from espalier import (
     train,
 )
 from espalier.data.instants import instant_text, latest_instant_text, parse_instant
-from espalier.model.number_texts import share_text
+from espalier.model.texts import share_text
 from tests.reference.sentences import parsed
 
 NUMBERS = st.one_of(

@@ -63,7 +63,7 @@ class TableAssembler:
         bytes_in_memory: int | None = None,
     ) -> None:
         self._folder, self._bytes_in_memory = folder, bytes_in_memory
-        self.declared, self._limits, self._labelled = declared, limits, labelled
+        self.declared, self.limits, self._labelled = declared, limits, labelled
         self._missing = MissingValues.of(declared.missing_values)
         self._spill: Spill | None = None
         self._columns: dict[str, _StoredColumn] = {}
@@ -89,12 +89,12 @@ class TableAssembler:
                 form, kind = self._form_of(column.name, column.kind)
                 missing = self._missing.besides(self.declared.column(column.name).categories or ())
                 self._columns[column.name] = _StoredColumn(column, form, kind, missing)
-        self._limits.check_table(n_rows=self.n_rows + block.n_rows, n_columns=len(self._columns))
+        self.limits.check_table(n_rows=self.n_rows + block.n_rows, n_columns=len(self._columns))
         for column in block.columns:
             with located(pointer(column.name)):
-                self._columns[column.name].append(column, self.n_rows, limits=self._limits)
+                self._columns[column.name].append(column, self.n_rows, limits=self.limits)
         self.n_rows += block.n_rows
-        self._limits.check("categories", sum(len(column.codes.labels) for column in self._columns.values()))
+        self.limits.check("categories", sum(len(column.codes.labels) for column in self._columns.values()))
         limit = self._bytes_in_memory
         if limit is not None and sum(column.n_bytes for column in self._columns.values()) > limit:
             self._write()

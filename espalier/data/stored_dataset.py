@@ -14,7 +14,6 @@ import numpy.typing as npt
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.dataset import Column, Dataset, flags_of
 from espalier.data.declaration import declare
-from espalier.data.limits import UNLIMITED
 from espalier.data.notices import Notice
 from espalier.data.readers import FORMATS, format_of
 from espalier.data.readers.source import TableFile, opened
@@ -188,7 +187,7 @@ def _blocks(paths: Sequence[TableFile], forms: Sequence[str], assembler: TableAs
         read: Any = FORMATS[form].read
         with opened(path) as source:
             try:
-                for place, block in enumerate(read(source, assembler, limits=UNLIMITED)):
+                for place, block in enumerate(read(source, assembler)):
                     if place == 0 and form != "ndjson" and (block.n_rows or first is None):
                         first = _checked(block, first)
                     yield block

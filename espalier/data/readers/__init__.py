@@ -187,7 +187,7 @@ def read_source(
     while True:
         assembler = TableAssembler(declaration, limits=limits, labelled=labelled, bytes_in_memory=bytes_in_memory)
         with closing(assembler):
-            for block in read(source, assembler, limits=limits):
+            for block in read(source, assembler):
                 assembler.add(block)
             if not assembler.misread:
                 return assembler.dataset()

@@ -116,7 +116,7 @@ class Line:
         return self.cell(WORD)
 
 
-def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
+def read_arff(source: Source, assembler: TableAssembler) -> Iterator[Block]:
     """Yield the blocks of an ARFF file in UTF-8.
 
     Raises:
@@ -127,7 +127,7 @@ def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> I
     attributes = [
         # A column that is declared to have categories keeps its texts.
         replace(attribute, parse=None) if assembler.declared.column(attribute.name).kind in CODED_KINDS else attribute
-        for attribute in _header(lines, limits)
+        for attribute in _header(lines, assembler.limits)
     ]
     missing = frozenset(assembler.declared.missing_values)
     zeros = [attribute.zero for attribute in attributes]

@@ -199,26 +199,25 @@ EXTENSION_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
 """For each name of an extension type, the function that reads the type's stored values."""
 
 
-def read_parquet(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
+def read_parquet(source: Source, assembler: TableAssembler) -> Iterator[Block]:
     """Yield the blocks of a Parquet file."""
-    return _read(_parquet_batches, source, assembler, limits, "a Parquet file")
+    return _read(_parquet_batches, source, assembler, "a Parquet file")
 
 
-def read_arrow(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
+def read_arrow(source: Source, assembler: TableAssembler) -> Iterator[Block]:
     """Yield the blocks of an Arrow stream, or of an Arrow file (Feather)."""
-    return _read(_arrow_batches, source, assembler, limits, "an Arrow stream")
+    return _read(_arrow_batches, source, assembler, "an Arrow stream")
 
 
 def _read(
     batches_of: Callable[[Source, Limits], tuple[Any, Iterable[Any]]],
     source: Source,
     assembler: TableAssembler,
-    limits: Limits,
     what: str,
 ) -> Iterator[Block]:
     arrow = import_module("pyarrow")
     try:
-        schema, batches = batches_of(source, limits)
+        schema, batches = batches_of(source, assembler.limits)
         # Columns of types that cannot be read are refused before the first row is read.
         nothing = ((field.name, arrow.chunked_array([], field.type)) for field in schema)
         empty = read_columns(nothing, arrow_column)

@@ -19,7 +19,6 @@ import numpy as np
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import RawColumn, column_from_labels
-from espalier.data.limits import Limits
 from espalier.data.notices import LEADING_ZEROS, leading_zeros_notice
 from espalier.data.readers.csv_blocks import (
     LONG_CELL,
@@ -40,26 +39,26 @@ MAX_BLOCKS_AHEAD: Final = 3
 Names = Sequence[str]
 
 
-def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size: int = BLOCK_BYTES) -> Iterator[Block]:
+def read_csv(source: Source, assembler: TableAssembler, *, size: int = BLOCK_BYTES) -> Iterator[Block]:
     """Read CSV (RFC 4180: commas, the first line holds the names, UTF-8), in blocks of about `size` bytes.
 
     Raises:
         DataError: The text is not UTF-8, has NUL characters or quotes that do not close, lacks names or rows, or has a
             duplicate name, a row with a wrong number of cells, or a cell that is too long for the csv module.
-        TooLarge: A line is too long, there are too many columns, or such a long cell also exceeds `limits`.
+        TooLarge: A line is too long, there are too many columns, or such a long cell also exceeds the limits.
     """
     try:
         blocks = csv_blocks(source, size=size)
         names = names_of(blocks)
         check_names(names)
-        limits.check("columns", len(names))
+        assembler.limits.check("columns", len(names))
         yield from _in_order(partial(_parse, names, assembler), blocks)
     except DataError as error:
         code = error.faults[0].code
         if code == "too_long":
             raise TooLarge("bytes in one line", MAX_LINE_BYTES) from None
         if code == LONG_CELL:  # if the limit of the caller is lower than that of the csv module, report the former
-            limits.check("cell_chars", csv.field_size_limit() + 1)
+            assembler.limits.check("cell_chars", csv.field_size_limit() + 1)
         raise
     if not assembler.n_rows:
         raise _no_rows(names)

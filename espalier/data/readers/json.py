@@ -68,7 +68,7 @@ def json_rows(content: bytes | str) -> list[Mapping[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def read_ndjson(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
+def read_ndjson(source: Source, assembler: TableAssembler) -> Iterator[Block]:
     """Yield the blocks of a table whose lines are JSON objects. Empty lines are skipped.
 
     Raises:
@@ -80,9 +80,9 @@ def read_ndjson(source: Source, assembler: TableAssembler, *, limits: Limits) ->
         rows.append(row)
         n_bytes += n_bytes_of_row
         if len(rows) == ROWS_AT_ONCE or n_bytes > BYTES_AT_ONCE:
-            yield from _blocks_of_rows(rows, assembler, limits)
+            yield from _blocks_of_rows(rows, assembler)
             rows, n_bytes = [], 0
-    yield from _blocks_of_rows(rows, assembler, limits)
+    yield from _blocks_of_rows(rows, assembler)
     if not assembler.n_rows:
         raise DataError([Fault("", "empty", "there are no rows: give one JSON object per line")])
 
@@ -125,8 +125,8 @@ def _moved(error: InvalidInput, prefix: str) -> InvalidInput:
     )
 
 
-def _blocks_of_rows(rows: Sequence[Mapping[str, Any]], assembler: TableAssembler, limits: Limits) -> Iterator[Block]:
-    names = names_of_rows(rows, limits)
+def _blocks_of_rows(rows: Sequence[Mapping[str, Any]], assembler: TableAssembler) -> Iterator[Block]:
+    names = names_of_rows(rows, assembler.limits)
     at_once = max(1, CELLS_AT_ONCE // max(1, len(names)))
     for first in range(0, len(rows), at_once):
         part = rows[first : first + at_once]

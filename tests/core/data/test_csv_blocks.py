@@ -31,7 +31,7 @@ def in_blocks(
         while True:
             assembler = TableAssembler(declare(**declared), labelled=labelled, **options)
             with closing(assembler):
-                for block in read_csv(source, assembler, limits=limits, size=size):
+                for block in read_csv(source, assembler, size=size):
                     assembler.add(block)
                 if not assembler.misread:
                     return assembler.dataset()

@@ -104,9 +104,6 @@ def queued_job(make_plan: Planner, schema: ma.Schema, body: object) -> Iterator[
     """Plan the job that a request body describes, queue it for the caller's key, and yield the transaction and the job.
 
     If some members of a body are invalid, the others are checked nevertheless, so that all faults are reported at once.
-
-    Raises:
-        ValidationFailed: The body has faults; the error has all of them, with their places in `body`.
     """
     service, caller = current_service(), current_caller()
     members, faults = load_members(schema, body)

@@ -97,7 +97,7 @@ def evaluate(arguments: Namespace) -> int:
             if arguments.json:
                 print(json.dumps({"dataset": str(file), **comparison.to_dict()}), flush=True)
                 continue
-            name = Path(file.name.removesuffix(".gz")).stem + (f", {noise:.0%} noise" if noise else "")
+            name = Path(file.name.removesuffix(".gz")).stem + (f", {noise * 100:g}% noise" if noise else "")
             print(*head, name, *_lines(comparison), "", sep="\n", flush=True)
             head = []
             endings += [_ending(name, dataset, comparison, seconds), *_notes(comparison)]

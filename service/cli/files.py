@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -36,10 +37,14 @@ def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":
 
 def declaration(file: Path, arguments: Namespace) -> dict[str, Any]:
     """Return the values of `options.data_arguments` as keyword arguments of `dataset_of`; read the schema file."""
-    name = file.name.removesuffix(".gz")
-    beside = file.with_name(name.removesuffix(Path(name).suffix) + ".schema.json") if name else file
+    beside = _schema_beside(file)
     schema = _read_schema(arguments.schema or (beside if beside.is_file() else None))
     return {"schema": schema} | {name: getattr(arguments, name) for name in ("target", "task", "weight", "ignore")}
+
+
+def _schema_beside(file: Path) -> Path:
+    name = file.name.removesuffix(".gz")
+    return file.with_name(name.removesuffix(Path(name).suffix) + ".schema.json") if name else file
 
 
 def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
@@ -117,8 +122,13 @@ def check_out(arguments: Namespace) -> None:
         raise Refused(f"{file}: there is no folder {file.parent}")
     if file.is_dir():
         raise Refused(f"{file}: is a folder; give the name of a file")
+    given = vars(arguments)
+    folders = [given["data"], given["work"] or given["data"]] if given.get("out_of_core") else []
+    if any(Path(folder).resolve() in file.resolve().parents for folder in folders):
+        raise Refused(f"{file}: is in a folder that this command reads or removes; give another file to write to")
     inputs = ["data", "rows", "schema", "holdout", "file"] + ["model"] * (arguments.command not in {"prune", "rules"})
-    for read in filter(None, map(vars(arguments).get, inputs)):
+    beside = [_schema_beside(given["data"])] if isinstance(given.get("data"), Path) else []
+    for read in filter(None, [*beside, *map(given.get, inputs)]):
         with suppress(OSError, ValueError):  # if `read` is JSON (--holdout), or no such file exists
             if file.is_file() and file.samefile(read):
                 raise Refused(f"{file}: is read by this command and would be lost; give another file to write to")
@@ -126,14 +136,17 @@ def check_out(arguments: Namespace) -> None:
 
 def write_whole(file: Path, content: bytes) -> None:
     """Write a file as a whole or not at all, so that no reader sees half of it; write devices and pipes directly."""
-    file = file.resolve() if file.is_file() else file  # so that a symbolic link remains a link
-    partial = file.with_name(f".espalier-{os.getpid()}")
+    partial = file.resolve().with_name(f".espalier-{os.getpid()}")
     try:
-        if file.exists() and not file.is_file():
-            file.write_bytes(content)
+        status = file.stat() if file.exists() else None
+        is_output = status is not None and any(os.path.samestat(status, os.fstat(output)) for output in (1, 2))
+        if is_output or (status is not None and not file.is_file()):
+            with file.open("ab") as output:
+                output.write(content)
         else:
+            partial.touch(0o666 if status is None else stat.S_IMODE(status.st_mode))  # a private file stays private
             partial.write_bytes(content)
-            partial.replace(file)
+            partial.replace(file.resolve())  # a symbolic link remains a link
     except OSError as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)

@@ -81,7 +81,7 @@ class ColumnChange(fields.BaseSchema):
     """A new declaration of a column; members that are left out do not change."""
 
     name = fields.Text("name of the column", required=True)
-    kind = fields.word(KINDS, "kind of the column's values")
+    kind = fields.word(KINDS, "kind; left out: unchanged, but inferred for numbers that were ignored or the target")
     role = fields.word(
         [role for role in ROLES if role != espalier.Role.TARGET],
         "role of the column; to change the target, give the member `target` of this request",

@@ -14,7 +14,8 @@ if TYPE_CHECKING:  # at run time, this import would load the modules of the data
     from service.repositories.datasets import NewDataSet
 
 Read = TypeVar("Read")
-LOST = frozenset({"leading_zeros", "rounded"})  # codes of notices about details that the stored cells have lost
+LOST = frozenset({"leading_zeros", "rounded", "finer_than_microseconds"})  # details that the stored cells have lost
+DOUBTS = frozenset({"kind_against_majority", "missing_as_category", "target_kind"})  # notices that doubt a kind
 
 
 def redeclared(
@@ -23,22 +24,20 @@ def redeclared(
     """Return the same rows under another declaration.
 
     `changes` may have ``target, task, missing_values, columns: [{name, kind, role, categories}]``; all else stays.
-    A new numeric target becomes nominal if it has few distinct values, all whole, unless ``task`` or its kind is given.
-    If a notice ``kind_against_majority`` doubts the kind of a column, and new ``missing_values`` occur in it, the kind
-    is inferred again. The notices of unchanged columns stay, except ``copy_of_target``.
+    A kind that is not given is inferred again for a new numeric target; for a column of numbers as categories that was
+    the target or ignored; and for a column with new ``missing_values`` whose kind a notice doubts (`DOUBTS`).
+    The notices of unchanged columns stay, except ``copy_of_target``.
     """
     before, notices = dataset.schema, list(notices)
-    declared, tokens, target = _changed(before, changes, notices)
+    declared, tokens = _changed(before, changes, notices)
     fresh: Mapping[str, tuple[espalier.Feature, Any]] = {}
     new_notices: Sequence[espalier.Notice] = ()
     if declared:
         new = _read(partial(_from_cells, dataset), list(declared.values()), changes, tokens)
         pairs = zip(new.schema.features, new.columns, strict=True)
         fresh, new_notices = {feature.name: (feature, column) for feature, column in pairs}, new.reading_notices
-    stored = [_without_target(feature, target) for feature in before.features]
-    changed = [
-        fresh.get(feature.name, (feature, column)) for feature, column in zip(stored, dataset.columns, strict=True)
-    ]
+    stored = zip(before.features, dataset.columns, strict=True)
+    changed = [fresh.get(feature.name, (feature, column)) for feature, column in stored]
     schema = espalier.Schema(tuple(feature for feature, _ in changed), tuple(tokens))
     remaining = _remaining(notices, before, schema, declared)
     remaining += [notice for notice in notices if notice.code in LOST and notice.attribute in declared]
@@ -57,8 +56,8 @@ def read_redeclared(
     Unlike in `redeclared`, all cells are read again. So a cell that the old ``missing_values`` made missing may get its
     value back.
     """
-    declared, tokens, target = _changed(before, changes, notices)
-    columns = [declared.get(each.name, _without_target(each, target).to_dict()) for each in before.features]
+    declared, tokens = _changed(before, changes, notices)
+    columns = [declared.get(each.name, each.to_dict()) for each in before.features]
     new = _read(read, columns, changes, tokens)
     remaining = _remaining(notices, before, new.schema, declared)
     return dataclasses.replace(new, notices=tuple(dict.fromkeys((*remaining, *new.notices))))
@@ -66,33 +65,30 @@ def read_redeclared(
 
 def _changed(
     before: espalier.Schema, changes: Mapping[str, Any], notices: Iterable[espalier.Notice]
-) -> tuple[dict[str, dict[str, Any]], list[str], str | None]:
-    """Return the declarations of the columns to read again (by name), the texts for missing values, and the target."""
+) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return the declarations of the columns to read again (by name), and the texts for missing values."""
     tokens = list(changes.get("missing_values", before.missing_values))
     target = changes.get("target", before.target.name if before.target else None)
     _check_names(before, changes, target)
-    new_tokens = set(tokens).difference(before.missing_values)
     given = {column["name"]: column for column in changes.get("columns", ())}
-    inferred = {notice.attribute for notice in notices if notice.code == "kind_against_majority"}.difference(given)
-    declared = {
-        one.name: _declaration(
-            one,
-            given.get(one.name, {}),
-            new_tokens,
-            is_target=one.name == target,
-            infer="task" in changes if one.name == target else one.name in inferred,
-        )
-        for one in before.features
-        if one.name in given
-        or not new_tokens.isdisjoint(one.categories)
-        or (one.name == target and (one.role is not espalier.Role.TARGET or "task" in changes))
-    }
-    return declared, tokens, target
+    doubted = {notice.attribute for notice in notices if notice.code in DOUBTS}.difference(given)
+    doubted |= {target} if target is not None and "task" in changes else set()
+    texts = set(tokens).difference(before.missing_values)
+    numbers = set(map(espalier.number_from_text, texts)) - {None}
+    declared = {}
+    for one in before.features:
+        kept = [label for label in one.categories if not _is_missing(label, texts, numbers)]
+        new_marks = numbers if one.kind is espalier.FeatureKind.NUMERIC else texts
+        is_read_again = len(kept) < len(one.categories) or (new_marks and not one.coded)
+        role = "target" if one.name == target else "attribute" if one.role is espalier.Role.TARGET else str(one.role)
+        if one.name in given or is_read_again or role != one.role or (role == "target" and "task" in changes):
+            column = {"role": role, **given.get(one.name, {})}
+            declared[one.name] = _declaration(one, column, kept, infer=one.name in doubted)
+    return declared, tokens
 
 
-def _without_target(feature: espalier.Feature, target: str | None) -> espalier.Feature:
-    was_target = feature.role is espalier.Role.TARGET and feature.name != target
-    return dataclasses.replace(feature, role=espalier.Role.ATTRIBUTE) if was_target else feature
+def _is_missing(label: espalier.Label, texts: Collection[str], numbers: Collection[Any]) -> bool:
+    return espalier.label_text(label) in texts or (label in numbers and not isinstance(label, bool))
 
 
 def _remaining(
@@ -114,9 +110,10 @@ def _read(
 
 
 def _from_cells(dataset: espalier.Dataset, schema: Mapping[str, Any]) -> espalier.Dataset:
-    kinds = {each["name"]: each.get("kind") for each in schema["columns"]}
+    kinds, tokens = {each["name"]: each.get("kind") for each in schema["columns"]}, schema["missing_values"]
     pairs = zip(dataset.schema.features, dataset.columns, strict=True)
-    cells = {each.name: list(_cells(each, column, kinds[each.name])) for each, column in pairs if each.name in kinds}
+    known = [(each, column) for each, column in pairs if each.name in kinds]
+    cells = {each.name: list(_cells(each, column, kinds[each.name], tokens)) for each, column in known}
     return espalier.dataset_from_columns(cells, schema=schema)
 
 
@@ -139,20 +136,17 @@ def _relocated(
 
 
 def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: str | None) -> None:
-    names = [column["name"] for column in changes.get("columns", ())]
+    columns = changes.get("columns", ())
+    names = [column["name"] for column in columns]
     if len(names) > len(schema.features):
         message = f"must be at most {len(schema.features)}, as many as there are columns"
         raise espalier.SchemaError([espalier.Fault("/columns", "out_of_range", message)])
     first = {name: place for place, name in reversed([*enumerate(names)])}
-    known = {feature.name for feature in schema.features}
-    legal = espalier.listed(feature.name for feature in schema.features)
-    named = {f"/columns/{place}/name": name for place, name in enumerate(names)}
-    named |= {"/target": target} if target is not None else {}
-    faults = [
-        espalier.Fault(pointer, "unknown_column", f"there is no such column; there are: {legal}")
-        for pointer, name in named.items()
-        if name not in known
-    ]
+    known = dict.fromkeys(feature.name for feature in schema.features)
+    unknown = [f"/columns/{place}/name" for place, name in enumerate(names) if name not in known]
+    unknown += ["/target"] if target is not None and target not in known else []
+    message = f"there is no such column; there are: {espalier.listed(known)}"
+    faults = [espalier.Fault(pointer, "unknown_column", message) for pointer in unknown]
     faults += [
         espalier.Fault(f"/columns/{place}/name", "repeated", "this column is named twice")
         for place, name in enumerate(names)
@@ -160,39 +154,45 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
     ]
     faults += [
         espalier.Fault(f"/columns/{place}/role", "not_legal", "the target has no other role: give another target, too")
-        for place, column in enumerate(changes.get("columns", ()))
+        for place, column in enumerate(columns)
         if column["name"] == target and "role" in column
     ]
     espalier.SchemaError.raise_for(faults)
 
 
 def _declaration(
-    feature: espalier.Feature, given: Mapping[str, Any], tokens: Collection[str], *, is_target: bool, infer: bool
+    feature: espalier.Feature, given: Mapping[str, Any], kept: Sequence[espalier.Label], *, infer: bool
 ) -> dict[str, Any]:
     old = feature.to_dict()
-    if feature.coded:
-        old["categories"] = [label for label in feature.categories if label not in tokens]
-    is_new = is_target and feature.role is not espalier.Role.TARGET
-    if (is_new and not feature.coded) or infer or feature.role is espalier.Role.IGNORE:
+    is_new_role = given["role"] != feature.role and feature.role in (espalier.Role.TARGET, espalier.Role.IGNORE)
+    are_numbers = feature.kind is espalier.FeatureKind.NOMINAL and _are_numbers(feature.categories)
+    if infer or (is_new_role and are_numbers) or (given["role"] == "target" != feature.role and not feature.coded):
         del old["kind"]
+    is_one_left = feature.kind is espalier.FeatureKind.BOOLEAN and len(kept) < len(feature.categories)
+    if is_one_left or given.get("kind", old.get("kind")) != feature.kind:
         old.pop("categories", None)
-    if given.get("kind", old.get("kind")) != old.get("kind"):
-        old.pop("categories", None)
-    role = given.get("role", "attribute" if feature.role is espalier.Role.TARGET else old["role"])
-    return {**old, **given, "role": "target" if is_target else role}
+    elif feature.coded:
+        old["categories"] = kept
+    return {**old, **given}
 
 
-def _cells(feature: espalier.Feature, column: Any, kind: str | None) -> Iterator[Any]:
+def _are_numbers(labels: Sequence[espalier.Label]) -> bool:
+    """Return whether the labels are different numbers, each spelled as usual, so that numbers hold the same."""
+    numbers = {espalier.number_from_text(text): text for text in map(str, labels)}
+    are_usual = [text in (str(number), f"{number:.0f}") for number, text in numbers.items() if number is not None]
+    return len(labels) == are_usual.count(True)
+
+
+def _cells(feature: espalier.Feature, column: Any, kind: str | None, tokens: Collection[str]) -> Iterator[Any]:
     """Yield the cells of a column as a caller would upload them for the new kind."""
     alone = espalier.Dataset(espalier.Schema((feature,)), (column,))
-    labels: Sequence[Any] = [row[feature.name] for row in alone.rows()]
-    from_text = kind == "numeric" and feature.coded
-    as_label = kind in ("nominal", "ordinal", "boolean") and not feature.coded
-    for label in labels:
-        if from_text and isinstance(label, str):
-            number = espalier.number_from_text(label)
-            yield label if number is None else number
-        elif as_label and isinstance(label, float) and label.is_integer():
+    from_text, as_label = feature.coded and kind == "numeric", not feature.coded and kind != "numeric"
+    for row in alone.rows():
+        label: Any = row[feature.name]
+        number = espalier.number_from_text(label) if from_text and isinstance(label, str) else None
+        if isinstance(label, bool) and espalier.label_text(label) in tokens:
+            yield espalier.label_text(label)
+        elif as_label and isinstance(label, float) and label.is_integer() and abs(label) < 2**53:
             yield int(label)
         else:
-            yield label
+            yield label if number is None else number

@@ -17,7 +17,7 @@ from service.repositories.pagination import page
 from service.usecases import datasets as usecases
 from service.usecases.datasets import read_upload, redeclared_data_set
 from service.web.filters import cell, cut, number
-from service.web.forms import label_named, lines_of, moved, whole_number
+from service.web.forms import labels_named, lines_of, moved, text_of_lines, whole_number
 from service.web.pages import cursor, pages, problem_of, render, see_other
 
 SHOWN = 50
@@ -45,7 +45,7 @@ class ShownColumn:
     role: str
     is_target: bool
     summary: str  # the number of categories, and the first ones
-    order: str | None  # text of the field for the categories, one per line; None: there are too many
+    order: str | None  # text of the field for the categories, one per line; None: too many, or one is not a line
     n_lines: int  # height of the field
     is_number: bool  # whether it has no categories
 
@@ -158,7 +158,7 @@ def _declaration_page(data_set_id: str, problem: Any = None) -> Response:
         target=target,
         targets=_target_choices(schema, target),
         target_hint="The column to predict." + (f" {LISTED_TARGETS}" if len(schema.features) > MAX_TARGETS else ""),
-        missing_values=typed.get("missing_values", "\n".join(schema.missing_values)),
+        missing_values=typed.get("missing_values", text_of_lines(schema.missing_values)),
         task=typed.get("task", ""),
         rows=[[one[name] for name in names] for one in rows],
         page=_page_number(),
@@ -183,7 +183,7 @@ def _shown_column(place: int, schema: espalier.Schema, typed: Mapping[str, str],
     texts = [espalier.label_text(label) for label in feature.categories]
     is_short = len(texts) <= MAX_LISTED_CATEGORIES and sum(map(len, texts)) <= MAX_LISTED_CHARS
     kind, role = typed.get(f"kind-{place}", str(feature.kind)), typed.get(f"role-{place}", str(feature.role))
-    order = typed.get(f"order-{place}", "\n".join(texts)) if is_short else None
+    order = typed.get(f"order-{place}", text_of_lines(texts)) if is_short else None
     is_number = order == "" and not feature.coded and kind != espalier.FeatureKind.ORDINAL
     return ShownColumn(
         place=place,
@@ -214,8 +214,9 @@ def _changes(schema: espalier.Schema, typed: Mapping[str, str]) -> dict[str, Any
         changes["target"] = schema.features[int(target)].name if _is_place(target, schema) else None
     if typed.get("task"):
         changes["task"] = typed["task"]
-    tokens = lines_of(typed.get("missing_values", "\n".join(schema.missing_values)))
-    if tokens != list(schema.missing_values):
+    shown = text_of_lines(schema.missing_values)
+    tokens = labels_named(typed.get("missing_values", shown or ""), schema.missing_values)
+    if shown is not None and tokens != list(schema.missing_values):
         changes["missing_values"] = tokens
     columns = [_column_change(place, feature, typed) for place, feature in enumerate(schema.features)]
     if given := [column for column in columns if len(column) > 1]:
@@ -230,8 +231,7 @@ def _column_change(place: int, feature: espalier.Feature, typed: Mapping[str, st
         change["kind"] = kind
     if role not in (feature.role, espalier.Role.TARGET):
         change["role"] = role
-    lines = typed.get(f"order-{place}", "").splitlines()
-    order = [label_named(line, feature.categories) for line in lines if line.strip()]
+    order = labels_named(typed.get(f"order-{place}", ""), feature.categories)
     is_other = [*map(espalier.label_text, order)] != [*map(espalier.label_text, feature.categories)]
     is_new_order = is_other or (kind == "ordinal" and feature.kind != "ordinal")
     if order and kind in CODED and is_new_order:

@@ -85,6 +85,16 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
+def text_of_lines(texts: Sequence[str]) -> str | None:
+    """Return the text of a field with one text per line; None if a text is blank or has more than one line."""
+    return None if any(len(text.splitlines()) != 1 or not text.strip() for text in texts) else "\n".join(texts)
+
+
+def labels_named(text: str, categories: Sequence[espalier.Label]) -> list[espalier.Label]:
+    """Return what each line of a text field means that is not blank; see `label_named`."""
+    return [label_named(line, categories) for line in text.splitlines() if line.strip()]
+
+
 def label_named(text: str, categories: Sequence[espalier.Label]) -> espalier.Label:
     """Return the category whose text is `text`, else the one whose text is `text` without surrounding spaces.
 

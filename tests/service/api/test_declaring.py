@@ -1,9 +1,11 @@
 """Data sets looked at from their target, and declared anew without another upload."""
 
+import io
 import math
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
 import pytest
 
 from service.settings import Settings
@@ -23,6 +25,18 @@ MIXED = """when,size,grade,light,weight,answer
 def served(settings: Settings) -> Iterator[Served]:
     with serving(settings) as one:
         yield one
+
+
+def rows(served: Served, data_set: str) -> list[dict[str, Any]]:
+    return served.client.get(f"/v1/datasets/{data_set}/rows").get_json()["items"]
+
+
+def columns(shown: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {column["name"]: column for column in shown["schema"]["columns"]}
+
+
+def codes(shown: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(notice["code"], notice["attribute"]) for notice in shown["notices"]}
 
 
 def change(served: Served, data_set: str, **changes: Any) -> dict[str, Any]:
@@ -149,6 +163,119 @@ def test_another_text_for_missing_takes_its_category_away(served: Served) -> Non
     assert shown["schema"]["columns"][1]["categories"] == ["u", "v"]
     rows = served.client.get(f"/v1/datasets/{data_set}/rows").get_json()["items"]
     assert [(row["a"], row["b"]) for row in rows] == [(None, "u"), (1, "v"), (2, None)]
+
+
+def test_a_number_that_now_means_missing_is_missing_in_every_kind_of_column(served: Served) -> None:
+    table = "x,n,b,s,y\n-999,-999,true,-999,p\n1,1,false,u,q\n2,2,true,v,p\n3,1,,u,q\n"
+    schema = {"columns": [{"name": "n", "kind": "nominal", "categories": [-999.0, 1.0, 2.0]}]}
+    csv = {"file": (io.BytesIO(table.encode()), "t.csv"), "schema": orjson.dumps(schema).decode()}
+    response = served.client.post("/v1/datasets?target=y", data=csv)
+    assert response.status_code == 201, response.text
+    data_set = response.get_json()["id"]
+
+    shown = change(served, data_set, missing_values=["-999", "true"])
+
+    cells = {name: [row[name] for row in rows(served, data_set)] for name in "xnbs"}
+    assert cells == {
+        "x": [None, 1, 2, 3], "n": [None, 1, 2, 1], "b": [None, False, None, None], "s": [None, "u", "v", "u"]
+    }  # fmt: skip
+    assert {name: columns(shown)[name].get("categories") for name in "xnbs"} == {
+        "x": None, "n": [1, 2], "b": [False], "s": ["u", "v"]
+    }  # fmt: skip
+    assert kinds(shown) == {"x": "numeric", "n": "nominal", "b": "boolean", "s": "nominal", "y": "nominal"}
+
+
+def test_a_number_that_now_means_missing_keeps_the_notices_of_other_columns(served: Served) -> None:
+    table = "x,k,t,y\n" + "".join(f"{n}.5,{n:03},2020-01-01T00:00:00.1234567,{n}\n" for n in range(12))
+    stored = served.upload(table, target="y")["id"]
+    before = change(served, stored, columns=[{"name": "t", "kind": "datetime"}])
+    assert codes(before) > {("leading_zeros", "k"), ("target_kind", "y")}
+    assert codes(change(served, stored, missing_values=["-999"])) == codes(before)
+
+
+def test_another_text_that_looks_like_missing_stays_a_notice(served: Served) -> None:
+    data_set = served.upload("x,y\nu,p\n-,q\nnull,p\nv,q\n", target="y")["id"]
+    notices = [change(served, data_set, missing_values=["?", "NA", text])["notices"] for text in ("-", "null")]
+    assert [[cell["value"] for one in found for cell in one["cells"]] for found in notices] == [["null"], []]
+
+
+def test_a_date_that_now_means_missing_is_missing(served: Served) -> None:
+    data_set = served.upload("t,y\n1900-01-01,p\n2024-01-01,q\n")["id"]
+    change(served, data_set, columns=[{"name": "t", "kind": "datetime"}])
+    change(served, data_set, missing_values=["1900-01-01"])
+    assert [row["t"] for row in rows(served, data_set)] == [None, "2024-01-01"]
+
+
+def test_a_missing_target_is_refused_when_a_class_now_means_missing(served: Served) -> None:
+    data_set = served.upload("x,y\n1.5,-999\n2.5,1\n3.5,2\n", target="y")["id"]
+    response = served.client.patch(f"/v1/datasets/{data_set}", json={"missing_values": ["-999"]})
+    assert response.status_code == 422, response.text
+    assert [fault["pointer"] for fault in response.get_json()["errors"]] == ["/target"]
+
+
+def test_an_ignored_column_that_gets_another_role_keeps_its_declaration(served: Served) -> None:
+    order = ["low", "mid", "high"]
+    table = {
+        "rows": [{"zip": "01067", "grade": "low"}, {"zip": "1067", "grade": "high"}],
+        "schema": {
+            "columns": [{"name": "zip", "kind": "nominal"}, {"name": "grade", "kind": "ordinal", "categories": order}]
+        },
+    }
+    response = served.client.post("/v1/datasets", json=table)
+    assert response.status_code == 201, response.text
+    data_set = response.get_json()["id"]
+    before = response.get_json()["schema"]["columns"]
+
+    change(served, data_set, columns=[{"name": name, "role": "ignore"} for name in ("zip", "grade")])
+    change(served, data_set, columns=[{"name": "zip"}])  # still ignored
+    shown = change(served, data_set, columns=[{"name": name, "role": "attribute"} for name in ("zip", "grade")])
+
+    assert shown["schema"]["columns"] == before
+    assert [row["zip"] for row in rows(served, data_set)] == ["01067", "1067"]
+
+
+def test_ignored_numbers_that_get_another_role_are_numbers_as_if_never_ignored(served: Served) -> None:
+    csv = "x,z,w,y\n1,0.5,2,3\n2,1.5,1,4\n3,2.5,1,5\n"
+    data_set = served.upload(csv, ignore="x,z,w,y")["id"]
+    roles = [{"name": "x", "role": "attribute"}, {"name": "z", "role": "attribute"}, {"name": "w", "role": "weight"}]
+    shown = change(served, data_set, target="y", columns=roles)
+    expected = served.upload(csv, target="y", weight="w")
+    assert (shown["schema"], shown["fingerprint"]) == (expected["schema"], expected["fingerprint"])
+
+
+def test_a_former_target_of_numbers_has_the_kind_of_an_attribute(served: Served) -> None:
+    csv = "grade,y\n" + "".join(f"{n % 9 + 1},{'pq'[n % 2]}\n" for n in range(30))
+    data_set = served.upload(csv, target="grade")["id"]
+    shown, expected = change(served, data_set, target="y"), served.upload(csv, target="y")
+    assert kinds(shown)["grade"] == "numeric"
+    assert (shown["fingerprint"], codes(shown)) == (expected["fingerprint"], codes(expected))
+    change(served, data_set, target="grade")
+    shown = change(served, data_set, target=None, columns=[{"name": "grade", "kind": "nominal"}])
+    assert columns(shown)["grade"]["categories"] == [*range(1, 10)]
+
+
+def test_a_former_target_of_texts_keeps_its_categories(served: Served) -> None:
+    data_set = served.upload("k,y\nx1,1.5\nx2,2.5\n", target="k")["id"]
+    change(served, data_set, columns=[{"name": "k", "kind": "nominal", "categories": ["x2", "x1"]}])
+    shown = change(served, data_set, target="y")
+    assert columns(shown)["k"]["categories"] == ["x2", "x1"]
+
+
+def test_a_later_target_has_the_classes_and_the_notice_of_an_uploaded_one(served: Served) -> None:
+    csv = "x,y\n1.5,0\n2.5,1\n3.5,2\n0.5,1\n"
+    shown, expected = change(served, served.upload(csv)["id"], target="y"), served.upload(csv, target="y")
+    assert orjson.dumps(columns(shown)["y"]["categories"]) == b"[0,1,2]"
+    assert shown["schema"] == expected["schema"]
+    assert shown["notices"] == expected["notices"]
+    assert ("target_kind", "y") in codes(shown)
+
+
+def test_rounded_numbers_are_refused_as_categories(served: Served) -> None:
+    data_set = served.upload("id,y\n9007199254740993,p\n9007199254740992,q\n9007199254740995,p\n", target="y")["id"]
+    change_id = {"columns": [{"name": "id", "kind": "nominal"}]}
+    problem = assert_problem(served.client.patch(f"/v1/datasets/{data_set}", json=change_id), 422, "/columns/0")
+    assert [fault["code"] for fault in problem["errors"]] == ["too_large"]
+    assert kinds(served.client.get(f"/v1/datasets/{data_set}").get_json())["id"] == "numeric"
 
 
 @ON_SQLITE

@@ -67,7 +67,8 @@ def test_what_programs_read_is_in_utf_8(model: Path, tmp_path: Path, encoding: s
         environment = {"PYTHONIOENCODING": encoding}
         shown = run(*command, folder=tmp_path, stdout=subprocess.PIPE, environment=environment).stdout
         assert shown == run(*command, folder=tmp_path, stdout=subprocess.PIPE).stdout
-        assert "faible 😀" in shown.decode("utf-8")
+        assert b"\\u" not in shown
+        shown.decode("utf-8")
 
 
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-"])
@@ -94,8 +95,8 @@ def test_a_closed_output_is_like_an_empty_device(model: Path, tmp_path: Path, cl
         ),
         pytest.param("export m.json --out m.py", "--out needs --format", id="an export without a format"),
         pytest.param("export m.json --format python --table t", "formats of SQL", id="a table for Python"),
-        pytest.param("export m.json --format sql-sqlite --table a..b", "/table", id="a table without a name"),
-        pytest.param("predict m.json t.csv --missing foo", "m.json: /missing", id="no such strategy"),
+        pytest.param("export m.json --format sql-sqlite --table a..b", "table: must be", id="a table without a name"),
+        pytest.param("predict m.json t.csv --missing foo", "m.json: missing", id="no such strategy"),
         pytest.param("serve --socket 99", "--socket 99", id="a socket that is not open"),
     ],
 )

@@ -101,7 +101,7 @@ def cells_from_json(
 
 
 def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointer: str) -> tuple[Cells, list[Fault]]:
-    """Return the `count` cells in the bytes of a tensor and the faults; no cells if there are faults."""
+    """Return the `count` cells that a tensor's bytes contain, and the faults. If there are faults, there are no cells."""
     if datatype.dtype is None:
         return _texts(data, count, pointer=pointer)
     wanted = count * datatype.dtype.itemsize

@@ -1,6 +1,6 @@
 """Columns of the binary grower: their candidates, marks and partitions. See also `general_columns`.
 
-A sorted column is stored in two files: its codes and its order, with the entries of `BinaryColumns.orders`. A coded
+A sorted column is stored in two files: its codes and its order, in the format of `BinaryColumns.orders`. A coded
 column is stored in one file of bytes. The rows of a node are a range of each order::
 
     level 0   | all rows                                   |

@@ -41,7 +41,7 @@ WARNING_SECONDS = 10.0  # between two lines of a rate-limited warning
 
 
 class RateLimitedWarning:
-    """A warning that any request may cause. It is logged at most every ten seconds; `left_out` counts the rest."""
+    """A warning that any request may cause. It is logged about once in ten seconds; `left_out` counts the rest."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log

@@ -8,8 +8,8 @@ from espalier.config.parameter_constraints import MAX_SEED, Integer
 from espalier.data.number_parsing import is_number
 from espalier.errors import ConfigError, Fault, pointer
 
-SEED: Final = Integer(0, MAX_SEED)
-"""Legal seeds and row numbers."""
+NATURAL: Final = Integer(0, MAX_SEED)
+"""The legal seeds and row numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
     rows = rows.tolist() if hasattr(rows, "tolist") else rows  # an array
     checks: dict[str, tuple[bool, str]] = {
         "fraction": (is_number(fraction) and 0 < fraction < 1, "must be a number above 0 and below 1"),
-        "seed": (SEED.test(document.get("seed", 0)), f"must be {SEED.text}"),
+        "seed": (NATURAL.test(document.get("seed", 0)), f"must be {NATURAL.text}"),
         "stratified": (isinstance(document.get("stratified", True), bool), "must be true or false"),
         "rows": (
-            isinstance(rows, list | tuple) and bool(rows) and all(map(SEED.test, rows)) and len(set(rows)) == len(rows),
+            isinstance(rows, list | tuple) and all(map(NATURAL.test, rows)) and 0 < len(rows) == len(set(rows)),
             "must be a list of different row numbers, at least one, counted from 0",
         ),
     }

@@ -6,7 +6,7 @@ type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -66,6 +66,10 @@ class Feature:
     kind: FeatureKind
     role: Role = Role.ATTRIBUTE
     categories: tuple[Label, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields only: `codes` are computed again after unpickling."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def coded(self) -> bool:

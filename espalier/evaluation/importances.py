@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats
-from espalier.config.holdout import SEED
+from espalier.config.holdout import NATURAL
 from espalier.config.parameter_constraints import Integer
 from espalier.data.dataset import Dataset
 from espalier.data.readers import as_dataset
@@ -155,7 +155,7 @@ def _used_attributes(model: Model) -> frozenset[int]:
 
 
 def _check_counts(*, repeats: Any, seed: Any) -> None:
-    checks = {"repeats": (repeats, Integer(1, MAX_REPEATS)), "seed": (seed, SEED)}
+    checks = {"repeats": (repeats, Integer(1, MAX_REPEATS)), "seed": (seed, NATURAL)}
     faults = [
         Fault(f"/{name}", "not_legal", f"must be {legal.text}")
         for name, (value, legal) in checks.items()

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Ints, Places
-from espalier.config.holdout import SEED, Holdout
+from espalier.config.holdout import NATURAL, Holdout
 from espalier.data.dataset import Column, Dataset
 from espalier.data.schema import Role, Schema
 from espalier.data.stratified_folds import fold_of_rows
@@ -51,8 +51,8 @@ def check_comparison(
         which = f"; {', '.join(map(repr, twice))} is given more than once" if twice else ""
         message = f"must be at least one candidate, each with its own name{which}"
         faults.append(Fault("/candidates", "not_legal", message))
-    if not SEED.test(seed):
-        faults.append(Fault("/seed", "not_legal", f"must be {SEED.text}"))
+    if not NATURAL.test(seed):
+        faults.append(Fault("/seed", "not_legal", f"must be {NATURAL.text}"))
     is_share = isinstance(label_noise, int | float | np.floating) and 0 <= label_noise < 1
     if not is_share or (label_noise > 0 and schema.task != "classification"):
         message = "must be a share of at least 0 and below 1, and 0 if the target has numbers"

@@ -155,16 +155,15 @@ def rows_to_predict(schema: Schema, rows: Any) -> Sequence[Mapping[str, Any]]:
     """
     if isinstance(rows, list):
         return rows
-    is_table = any(hasattr(type(rows), name) for name in ("fingerprint", "columns", "__arrow_c_stream__"))
+    is_frame = type(rows).__module__.partition(".")[0] in ("pandas", "polars")
+    is_table = is_frame or any(hasattr(type(rows), name) for name in ("fingerprint", "__arrow_c_stream__"))
     if isinstance(rows, Mapping | str | bytes) or not (is_table or hasattr(rows, "__iter__")):
         raise RowError([Fault("", "wrong_type", "must be a list of rows or a table; of a single row, make a list")])
     if not is_table:
         return rows  # type: ignore[no-any-return]
     from espalier.data.readers import attributes_of  # noqa: PLC0415 - predictions of lists do not wait for this
 
-    table = attributes_of(rows, schema)
-    names = [feature.name for feature in schema.attributes if table.schema.place(feature.name) is not None]
-    return [{name: row[name] for name in names} for row in table.rows()]
+    return attributes_of(rows, schema).rows()
 
 
 def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[EncodedRow]:

@@ -39,9 +39,7 @@ def predict(
 
 
 def predict_each(model: Model, rows: Any, *, missing: str | None = None) -> list[Prediction | RowError]:
-    """Predict each valid row; return a `RowError` for each other row, with faults by ``/{attribute}``.
-
-    The arguments are those of `predict`.
+    """Predict each valid row, as `predict` does; for every other row, return a `RowError` with paths ``/{attribute}``.
 
     Raises:
         RowError: One row is given instead of a list.

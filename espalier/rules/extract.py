@@ -14,7 +14,6 @@ from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.rules import ClassDescription, Condition, Rule, RuleList
 from espalier.model.tree import Tree
-from espalier.prediction.leaf_values import with_operating_point
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rules.unite import simplified
 
@@ -40,8 +39,6 @@ def extract_rules(model: Model) -> Model:
     """
     if isinstance(model.body, RuleList):
         return model
-    if model.trained is not None:
-        return with_operating_point(extract_rules(model.trained), model.operating_point)
     refuse_linear(model)
     tree, answers = model.tree, tree_predictor(model).value.tolist()
     rules = []
@@ -54,7 +51,8 @@ def extract_rules(model: Model) -> Model:
     if left := tree.n_leaves - len(rules):
         which = "1 leaf gives" if left == 1 else f"{left} of {tree.n_leaves} leaves give"
         about.append(f"{which} no rule: only rows with missing values reach {'it' if left == 1 else 'them'}")
-    return dataclasses.replace(model, body=body, notes=(*model.notes, *about))
+    trained = None if model.trained is None else extract_rules(model.trained)
+    return dataclasses.replace(model, body=body, notes=(*model.notes, *about), trained=trained)
 
 
 def class_dnf(model: Model, label: Label) -> ClassDescription:

@@ -92,7 +92,7 @@ def stored_source(
 
     Raises:
         ConfigError: The source is none of these, or `target` or `declared` is given with an iterator.
-        DataError: As in `store_dataset` or `store_parts`, or a path is an empty folder.
+        DataError: As in `store_dataset` or `store_parts`, or a path is a folder without files, or with anything else.
     """
     if isinstance(source, Iterator):
         if target is not None or declared:

@@ -127,7 +127,8 @@ def check_out(arguments: Namespace) -> None:
     if any(Path(folder).resolve() in file.resolve().parents for folder in folders):
         raise Refused(f"{file}: is in a folder that this command reads or removes; give another file to write to")
     inputs = ["data", "rows", "schema", "holdout", "file"] + ["model"] * (arguments.command not in {"prune", "rules"})
-    beside = [_schema_beside(given["data"])] if isinstance(given.get("data"), Path) else []
+    reads_beside = "schema" in given and given["schema"] is None and isinstance(given.get("data"), Path)
+    beside = [_schema_beside(given["data"])] if reads_beside else []
     for read in filter(None, [*beside, *map(given.get, inputs)]):
         with suppress(OSError, ValueError):  # if `read` is JSON (--holdout), or no such file exists
             if file.is_file() and file.samefile(read):
@@ -136,21 +137,26 @@ def check_out(arguments: Namespace) -> None:
 
 def write_whole(file: Path, content: bytes) -> None:
     """Write a file as a whole or not at all, so that no reader sees half of it; write devices and pipes directly."""
-    partial = file.resolve().with_name(f".espalier-{os.getpid()}")
+    if output := {"/dev/stdout": sys.stdout, "/dev/stderr": sys.stderr}.get(str(file)):
+        output.flush()
+        output.buffer.write(content)
+        return
+    partial = file.with_name(f".espalier-{os.getpid()}")
     try:
-        status = file.stat() if file.exists() else None
-        is_output = status is not None and any(os.path.samestat(status, os.fstat(output)) for output in (1, 2))
-        if is_output or (status is not None and not file.is_file()):
-            with file.open("ab") as output:
-                output.write(content)
-        else:
-            partial.touch(0o666 if status is None else stat.S_IMODE(status.st_mode))  # a private file stays private
-            partial.write_bytes(content)
-            partial.replace(file.resolve())  # a symbolic link remains a link
-    except OSError as error:
+        if file.exists() and not file.is_file():
+            file.write_bytes(content)
+            return
+        target = file.resolve()  # so that a symbolic link remains a link
+        partial = target.with_name(partial.name)
+        partial.touch(0o600 if file.exists() else 0o666)
+        partial.write_bytes(content)
+        if file.exists():
+            partial.chmod(stat.S_IMODE(file.stat().st_mode))  # a private file stays private
+        partial.replace(target)
+    except (OSError, RuntimeError) as error:  # RuntimeError: a symbolic link that leads to itself
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise Refused(f"{file}: cannot be written: {error.strerror}") from None
+        raise Refused(f"{file}: cannot be written: {getattr(error, 'strerror', error)}") from None
 
 
 def write_or_print(file: Path | None, content: str | bytes, *, report: TextIO | None = None) -> None:

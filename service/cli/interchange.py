@@ -28,11 +28,11 @@ def _export_arguments(parser: ArgumentParser) -> None:
 def export(arguments: Namespace) -> int:
     """Write a model as a file of another system; without a format, list the formats."""
     files.check_out(arguments)
-    model = files.read_model(arguments.model)
     if arguments.format is None and arguments.out is not None:
         raise Refused("--out needs --format")
     if (arguments.rule_text or arguments.table != "rows") and not (arguments.format or "").startswith("sql"):
         raise Refused("--table and --rule-text are for the formats of SQL")
+    model = files.read_model(arguments.model)
     with files.about(arguments.model):
         if arguments.format is None:
             reasons = espalier.applicable_exports(model, missing=arguments.missing)

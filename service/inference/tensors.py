@@ -101,7 +101,7 @@ def cells_from_json(
 
 
 def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointer: str) -> tuple[Cells, list[Fault]]:
-    """Return the `count` cells that a tensor's bytes contain, and the faults. If there are faults, there are no cells."""
+    """Return the `count` cells that the bytes of a tensor contain, and the faults; with faults, no cells."""
     if datatype.dtype is None:
         return _texts(data, count, pointer=pointer)
     wanted = count * datatype.dtype.itemsize

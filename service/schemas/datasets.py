@@ -78,7 +78,7 @@ PROFILE: Final[Mapping[str, Any]] = {
 
 
 class ColumnChange(fields.BaseSchema):
-    """A new declaration of a column; members that are left out do not change."""
+    """A new declaration of a column; members that are left out do not change, but a kind may be inferred again."""
 
     name = fields.Text("name of the column", required=True)
     kind = fields.word(KINDS, "kind; left out: unchanged, but inferred for numbers that were ignored or the target")
@@ -92,7 +92,7 @@ class ColumnChange(fields.BaseSchema):
 
 
 class DataSetChange(fields.BaseSchema):
-    """A new declaration of the same rows; members that are left out do not change."""
+    """A new declaration of the same rows; members that are left out do not change, but a kind may be inferred again."""
 
     target = fields.Text("the column to predict; null: none", allow_none=True)
     task = fields.word(TASKS, TASK_MEANING)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 import espalier
 
 if TYPE_CHECKING:  # at run time, this import would load the modules of the database into the upload sandbox
@@ -29,7 +31,7 @@ def redeclared(
     The notices of unchanged columns stay, except ``copy_of_target``.
     """
     before, notices = dataset.schema, list(notices)
-    declared, tokens = _changed(before, changes, notices)
+    declared, tokens = _changed(before, changes, notices, columns=dataset.columns)
     fresh: Mapping[str, tuple[espalier.Feature, Any]] = {}
     new_notices: Sequence[espalier.Notice] = ()
     if declared:
@@ -64,26 +66,30 @@ def read_redeclared(
 
 
 def _changed(
-    before: espalier.Schema, changes: Mapping[str, Any], notices: Iterable[espalier.Notice]
+    before: espalier.Schema, changes: Mapping[str, Any], notices: Iterable[espalier.Notice], *, columns: Any = None
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Return the declarations of the columns to read again (by name), and the texts for missing values."""
+    """Return the declarations of the columns to read again (by name), and the texts for missing values.
+
+    Of numeric columns, only those with a new missing value are read again; if `columns` is None, all may have one.
+    """
     tokens = list(changes.get("missing_values", before.missing_values))
     target = changes.get("target", before.target.name if before.target else None)
     _check_names(before, changes, target)
     given = {column["name"]: column for column in changes.get("columns", ())}
     doubted = {notice.attribute for notice in notices if notice.code in DOUBTS}.difference(given)
-    doubted |= {target} if target is not None and "task" in changes else set()
     texts = set(tokens).difference(before.missing_values)
-    numbers = set(map(espalier.number_from_text, texts)) - {None}
+    numbers = {number for number in map(espalier.number_from_text, texts) if number is not None}
     declared = {}
-    for one in before.features:
+    for number, one in enumerate(before.features):
         kept = [label for label in one.categories if not _is_missing(label, texts, numbers)]
-        new_marks = numbers if one.kind is espalier.FeatureKind.NUMERIC else texts
-        is_read_again = len(kept) < len(one.categories) or (new_marks and not one.coded)
+        is_read_again = len(kept) < len(one.categories) or (one.kind is espalier.FeatureKind.DATETIME and bool(texts))
+        if one.kind is espalier.FeatureKind.NUMERIC and numbers:
+            is_read_again = columns is None or bool(np.isin(columns[number], list(numbers)).any())
         role = "target" if one.name == target else "attribute" if one.role is espalier.Role.TARGET else str(one.role)
         if one.name in given or is_read_again or role != one.role or (role == "target" and "task" in changes):
             column = {"role": role, **given.get(one.name, {})}
-            declared[one.name] = _declaration(one, column, kept, infer=one.name in doubted)
+            is_other_task = role == "target" and "task" in changes and one.coded == (changes["task"] == "regression")
+            declared[one.name] = _declaration(one, column, kept, infer=one.name in doubted or is_other_task)
     return declared, tokens
 
 
@@ -122,6 +128,7 @@ def _relocated(
 ) -> Iterator[espalier.Fault]:
     """Yield the faults, with paths that point into `changes`; a fault of a whole file keeps its empty path."""
     places = {column["name"]: place for place, column in enumerate(changes.get("columns", ()))}
+    targets = {column["name"] for column in columns if column.get("role") == "target"}
     for fault in faults:
         if not fault.path:
             yield fault
@@ -129,7 +136,8 @@ def _relocated(
         start, _, rest = fault.path.removeprefix("/columns/").removeprefix("/").partition("/")
         of_schema = fault.path.startswith("/columns/") and start.isdigit()
         name = columns[int(start)]["name"] if of_schema else start.replace("~1", "/").replace("~0", "~")
-        place = f"/columns/{places[name]}" if name in places else "/target"
+        elsewhere = "/missing_values" if "missing_values" in changes and name not in targets else "/target"
+        place = f"/columns/{places[name]}" if name in places else elsewhere
         inside = f"/{rest}" if of_schema and rest and name in places else ""
         row = f"row {rest}: " if rest.isdigit() and not of_schema else ""
         yield espalier.Fault(place + inside, fault.code, row + fault.message)

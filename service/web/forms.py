@@ -87,7 +87,7 @@ def lines_of(text: str) -> list[str]:
 
 def text_of_lines(texts: Sequence[str]) -> str | None:
     """Return the text of a field with one text per line; None if a text is blank or has more than one line."""
-    return None if any(len(text.splitlines()) != 1 or not text.strip() for text in texts) else "\n".join(texts)
+    return None if any(text.splitlines() != [text] or not text.strip() for text in texts) else "\n".join(texts)
 
 
 def labels_named(text: str, categories: Sequence[espalier.Label]) -> list[espalier.Label]:

@@ -103,18 +103,20 @@ def as_dataset(table: Any, **declared: Any) -> Dataset:
 
 
 def attributes_of(table: Any, schema: Schema) -> Dataset:
-    """Return a `Dataset` unchanged; of any other table, read the columns that are attributes of `schema`.
+    """Return the columns of a `Dataset` or another table that are attributes of `schema`; others are not read.
 
     Raises:
         DataError: The table has none of the attributes, or as in `dataset_from_arrow`.
     """
+    like = Schema(schema.attributes, schema.missing_values)
+    names = [feature.name for feature in like.features]
     if not isinstance(table, Dataset):
-        like = Schema(schema.attributes, schema.missing_values)
-        columns = columns_of_frame(table, [feature.name for feature in like.features])
+        columns = columns_of_frame(table, names)
         check_has_attributes([column.name for column in columns], schema)
         return dataset_of_columns(columns, declare(like=like))
     check_has_attributes([feature.name for feature in table.schema.features], schema)
-    return table
+    pairs = [pair for pair in zip(table.schema.features, table.columns, strict=True) if pair[0].name in names]
+    return Dataset(Schema(tuple(feature for feature, _ in pairs)), tuple(column for _, column in pairs))
 
 
 def check_has_attributes(names: Collection[str], schema: Schema) -> None:

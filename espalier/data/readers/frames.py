@@ -60,7 +60,7 @@ def _pandas_column(name: str, series: Any) -> RawColumn:
             name, [(list(series.cat.categories), series.cat.codes.to_numpy())], ordered=series.cat.ordered
         )
     arrow = import_module("pyarrow")
-    types = {type(cell) for cell in series if not is_missing(cell)} if series.dtype == object else set()
+    types = set(map(type, series[series.notna()].to_numpy())) if series.dtype == object else set()
     cells = None
     # Of objects, Arrow would convert some to the type of the first one, and cut off nanoseconds.
     if len(types) <= 1 and not any(issubclass(each, date) for each in types):

@@ -44,7 +44,7 @@ class Change:
 
     Attributes:
         attribute: The attribute.
-        before: The row's value as in JSON, even if training has not seen it; None if it is missing.
+        before: The row's value in JSON, written like `after`, even if training has not seen it; None if it is missing.
         after: The proposed value.
         distance: Distance between `before` and `after`; see `espalier.explanation.counterfactuals.value_domains`.
         cost: The distance times the attribute's cost.

@@ -15,7 +15,9 @@ from espalier import (
     NotApplicable,
     OperatingPoint,
     dataset_from_csv,
+    dataset_from_rows,
     explain,
+    extract_rules,
     predict,
     prune,
     to_document,
@@ -28,6 +30,7 @@ from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import EncodedMatrix, encode_columns
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.tree_predictor import tree_predictor
+from espalier.rules.extract import merged_paths
 from tests.core.growing_bridge import node_of
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
 from tests.core.prediction.test_apply import agrees, encoded, table
@@ -190,6 +193,16 @@ def test_a_strategy_and_an_operating_point_are_both_kept_in_either_order():
         assert predict(back, rows.rows()) == predict(with_operating_point(model, point), rows.rows())
         assert to_json(found.trained) == to_json(model)
     assert predict(first, rows.rows()) == predict(second, rows.rows())
+
+
+def test_the_rules_of_a_tree_with_another_strategy_are_those_of_its_paths():
+    rows = [{"c": "a", "y": "p"}] * 3 + [{"c": "b", "y": "q"}] * 4 + [{"c": "d", "y": "r"}] * 2
+    model = train(dataset_from_rows(rows, target="y"), "cart", missing="fractional", nominal="subset")
+    for name in EVERYWHERE:
+        other = with_missing_strategy(model, name)
+        rules = extract_rules(other)
+        assert [rule.conditions for rule in rules.rules.rules] == [conditions for _, conditions in merged_paths(other)]
+        assert (rules.trained is None) == (other.trained is None)
 
 
 def test_only_a_trained_model_is_written_as_a_document_or_pruned():

@@ -346,6 +346,20 @@ def test_only_the_attributes_of_a_table_are_read():
         assert predict_table(model, table).labels() == expected
 
 
+class Result(list):
+    """Rows of a library of databases, which has a method `columns`, too."""
+
+    def columns(self):
+        raise AssertionError("is no table")
+
+
+def test_a_sequence_of_mappings_is_no_table_whatever_else_it_has():
+    model = train(dataset_from_rows(DAYS, target="play"))
+    rows = [{"wind": 1.0}, {"wind": 30.0}]
+    for given in (tuple(rows), Result(rows), iter(rows)):
+        assert predict(model, given) == predict(model, rows)
+
+
 def test_a_table_without_any_attribute_and_a_series_are_refused():
     model = train(dataset_from_rows(DAYS, target="play"))
     frame = pandas.DataFrame(DAYS)

@@ -404,3 +404,19 @@ def test_what_the_stored_cells_have_lost_stays_a_notice(served: Served) -> None:
     assert "leading_zeros" in {notice["code"] for notice in data_set["notices"]}
     changed = change(served, data_set["id"], columns=[{"name": "k", "kind": "nominal"}])
     assert "leading_zeros" in {notice["code"] for notice in changed["notices"]}
+
+
+def test_the_task_that_a_target_has_already_changes_nothing(served: Served) -> None:
+    declared = {"target": "y", "columns": [{"name": "y", "kind": "nominal", "categories": ["yes", "no"]}]}
+    table = {"rows": [{"x": 1, "y": "yes"}, {"x": 2, "y": "no"}], "schema": declared}
+    shown = served.client.post("/v1/datasets", json=table).get_json()
+    changed = change(served, shown["id"], task="classification")
+    assert (changed["columns"], changed["fingerprint"]) == (shown["columns"], shown["fingerprint"])
+
+
+def test_a_weight_that_now_means_missing_is_refused_at_the_texts_for_missing(served: Served) -> None:
+    table = {"rows": [{"x": 1, "w": 0, "y": "a"}, {"x": 2, "w": 2, "y": "b"}]}
+    data_set = served.client.post("/v1/datasets?target=y&weight=w", json=table).get_json()["id"]
+    refused = served.client.patch(f"/v1/datasets/{data_set}", json={"missing_values": ["0"]})
+    assert refused.status_code == 422
+    assert [error["pointer"] for error in refused.get_json()["errors"]] == ["/missing_values"]

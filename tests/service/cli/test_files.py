@@ -37,6 +37,16 @@ def test_a_private_file_stays_private(tmp_path: Path) -> None:
     assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"model", 0o600)
 
 
+def test_a_symbolic_link_stays_and_one_that_leads_to_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("model")
+    for content in (b"first", b"second"):
+        write_whole(tmp_path / "link", content)
+        assert ((tmp_path / "link").is_symlink(), (tmp_path / "model").read_bytes()) == (True, content)
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(Refused, match="cannot be written"):
+        write_whole(tmp_path / "loop", b"model")
+
+
 def run(*arguments: str, folder: Path, **options: Any) -> "subprocess.CompletedProcess[bytes]":
     """Run a command as a process in a folder."""
     command = [sys.executable, "-m", "service.cli", *arguments]
@@ -54,11 +64,13 @@ def model(tmp_path: Path) -> Path:
 
 def test_what_is_written_to_an_open_log_is_added_to_it(model: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    log.write_text("before\n")
-    with log.open("ab") as output:
-        run("show", "m.json", "--out", "/dev/stdout", folder=tmp_path, stdout=output)
-    assert log.read_text(encoding="utf-8").startswith("before\n")
-    assert "faible 😀" in log.read_text(encoding="utf-8")
+    alone = run("show", "m.json", folder=tmp_path, stdout=subprocess.PIPE).stdout
+    for mode, before in (("ab", b"before\n"), ("wb", b"")):
+        log.write_bytes(b"before\n")
+        with log.open(mode) as output:
+            shown = run("show", "m.json", "--out", "/dev/stdout", folder=tmp_path, stdout=output)
+        assert shown.returncode == 0
+        assert log.read_bytes() == before + alone + b"written   /dev/stdout\n"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
@@ -71,12 +83,13 @@ def test_what_programs_read_is_in_utf_8(model: Path, tmp_path: Path, encoding: s
         shown.decode("utf-8")
 
 
-@pytest.mark.parametrize("closed", ["1>&-", "2>&-"])
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "<&- 1>&- 2>&-"])
 def test_a_closed_output_is_like_an_empty_device(model: Path, tmp_path: Path, closed: str) -> None:
     command = f'"{sys.executable}" -m service.cli train café.csv --target play --out other.json {closed}'
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    assert subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, check=False).returncode == 0
-    assert (tmp_path / "other.json").exists()
+    for _ in range(2):  # the second one replaces the file
+        assert subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, check=False).returncode == 0
+        assert (tmp_path / "other.json").exists()
 
 
 @pytest.mark.parametrize(

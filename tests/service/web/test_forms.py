@@ -303,7 +303,7 @@ def test_a_declaration_keeps_the_spaces_of_categories(visitor: Browser) -> None:
     assert declared(visitor, page).features[0].categories == ("a", " a", " b")
 
 
-@pytest.mark.parametrize("odd", ["", " ", "a\nb", "a\u2028b", "a\x0bb"])
+@pytest.mark.parametrize("odd", ["", " ", "a\nb", "a\u2028b", "a\x0bb", "a\n"])
 def test_a_page_that_is_saved_unchanged_changes_nothing(visitor: Browser, odd: str) -> None:
     rows = [{"a": odd, "b": "u", "y": "p"}, {"a": "c", "b": "v", "y": "q"}]
     table = {"rows": rows, "schema": {"missing_values": [" NA", "none"]}}
@@ -321,7 +321,7 @@ def test_a_page_that_is_saved_unchanged_changes_nothing(visitor: Browser, odd: s
     assert declared(visitor, page).features[0].categories == before.features[0].categories
 
 
-@pytest.mark.parametrize("odd", ["", " ", "a\nb"])
+@pytest.mark.parametrize("odd", ["", " ", "a\nb", "NA\n"])
 def test_texts_for_missing_that_are_not_one_line_are_left_to_the_api(visitor: Browser, odd: str) -> None:
     table = {"rows": [{"x": 1, "y": "p"}, {"x": 2, "y": "q"}], "schema": {"missing_values": ["none", odd]}}
     page = f"/datasets/{visitor.client.post('/v1/datasets?target=y', json=table).get_json()['id']}"

@@ -356,8 +356,8 @@ class Result(list):
 def test_a_sequence_of_mappings_is_no_table_whatever_else_it_has():
     model = train(dataset_from_rows(DAYS, target="play"))
     rows = [{"wind": 1.0}, {"wind": 30.0}]
-    for given in (tuple(rows), Result(rows), iter(rows)):
-        assert predict(model, given) == predict(model, rows)
+    for sequence in (tuple(rows), Result(rows), iter(rows)):
+        assert predict(model, sequence) == predict(model, rows)
 
 
 def test_a_table_without_any_attribute_and_a_series_are_refused():

@@ -411,7 +411,7 @@ def test_the_task_that_a_target_has_already_changes_nothing(served: Served) -> N
     table = {"rows": [{"x": 1, "y": "yes"}, {"x": 2, "y": "no"}], "schema": declared}
     shown = served.client.post("/v1/datasets", json=table).get_json()
     changed = change(served, shown["id"], task="classification")
-    assert (changed["columns"], changed["fingerprint"]) == (shown["columns"], shown["fingerprint"])
+    assert (columns(changed), changed["fingerprint"]) == (columns(shown), shown["fingerprint"])
 
 
 def test_a_weight_that_now_means_missing_is_refused_at_the_texts_for_missing(served: Served) -> None:

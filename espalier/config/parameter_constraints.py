@@ -185,7 +185,7 @@ def parameters_from(base: Parameters, given: Mapping[str, Any], *, what: str) ->
         legal = legal_by_name.get(name)
         if legal is None:
             known = f": {', '.join(legal_by_name)}" if legal_by_name else " none"
-            message = f"{what} has no field {_shortened(repr(name))}; it has{known}"
+            message = f"{what} has no field {name!r:.{MAX_CHARACTERS_SHOWN}}; it has{known}"
             faults.append(Fault(pointer(str(name)), "unknown_field", message))
         elif not legal.test(value):
             faults.append(Fault(pointer(name), "not_legal", f"must be {legal.text}"))
@@ -228,10 +228,6 @@ def _is_number(value: Any) -> bool:
         return math.isfinite(float(value))
     except OverflowError:  # a whole number beyond the largest float
         return False
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= MAX_CHARACTERS_SHOWN else text[:MAX_CHARACTERS_SHOWN] + "…"
 
 
 def _pairs(value: Any) -> list[tuple[Any, Any]] | None:

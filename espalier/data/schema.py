@@ -7,6 +7,7 @@ type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -17,6 +18,8 @@ from espalier.errors import Fault, SchemaError, pointer
 
 Word = TypeVar("Word", bound=StrEnum)
 
+MEMBERS: Final = ("target", "task", "missing_values", "missing_token", "missing_cells", "columns")
+COLUMN_MEMBERS: Final = ("name", "kind", "type", "role", "categories", "values")
 KIND_ALIASES: Final = {"categorical": "nominal"}
 MAX_NAME_LENGTH: Final = 1_000
 
@@ -204,7 +207,7 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
     """Return the columns, the task and the missing values of a schema's JSON form.
 
     ``{"target", "task", "missing_values" | "missing_token", "columns": [{"name", "kind" | "type", "role",
-    "categories" | "values"}]}``. Columns need a name. ``categorical`` is read as ``nominal``. Other keys are ignored.
+    "categories" | "values"}]}``. ``categorical`` is read as ``nominal``. Other keys are ignored, misspellings refused.
 
     Raises:
         SchemaError: The document is not legal.
@@ -214,7 +217,7 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
     columns = document.get("columns", [])
     if not isinstance(columns, Sequence) or isinstance(columns, str):
         raise SchemaError([Fault("/columns", "wrong_type", "must be a list of columns")])
-    faults: list[Fault] = []
+    faults = list(_misspellings(document, MEMBERS))
     declared = [_parse_column(place, column, faults) for place, column in enumerate(columns)]
     names = [column.name for column in declared]
     twice = (place for place, name in enumerate(names) if name and name in names[:place])
@@ -228,6 +231,12 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
     missing_values = _parse_missing_values(document, faults)
     SchemaError.raise_for(faults)
     return declared, task, missing_values
+
+
+def _misspellings(document: Mapping[str, Any], members: Sequence[str], *path: str | int) -> Iterator[Fault]:
+    for name in sorted(set(map(str, document)).difference(members)):
+        for meant in get_close_matches(name, members, n=1, cutoff=0.8):
+            yield Fault(pointer(*path, name), "unknown_field", f"there is no such member: is {meant!r} meant?")
 
 
 def _fault(place: int, member: str, code: str, message: str) -> Fault:
@@ -281,6 +290,7 @@ def _parse_column(place: int, column: Any, faults: list[Fault]) -> ColumnDeclara
     if not isinstance(column, Mapping) or not isinstance(column.get("name"), str):
         faults.append(Fault(pointer("columns", place), "wrong_type", 'must be an object with a "name"'))
         return ColumnDeclaration("")
+    faults += _misspellings(column, COLUMN_MEMBERS, "columns", place)
     kind = _parse_word(FeatureKind, column.get("kind", column.get("type")), pointer("columns", place, "kind"), faults)
     role = _parse_word(Role, column.get("role"), pointer("columns", place, "role"), faults)
     labels = column.get("categories", column.get("values"))

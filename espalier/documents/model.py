@@ -59,8 +59,7 @@ def to_document(model: Model) -> dict[str, Any]:
 
 def _document(model: Model, body: Mapping[str, Any]) -> dict[str, Any]:
     if model.trained is not None:
-        what = "no operating point, and no strategy for missing values other than in training"
-        raise NotApplicable(f"a model document has {what}: write the attribute `trained` of the model")
+        raise NotApplicable("an operating point or another strategy is not written: write the attribute `trained`")
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

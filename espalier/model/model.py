@@ -65,8 +65,7 @@ class Model:
         notes: Remarks for people, such as that the tree is unpruned.
         operating_point: Decides which class is predicted. None: the class with the largest share is predicted.
         missing: The strategy for missing values if `with_missing_strategy` made this model; None: that in `config`.
-        trained: The trained model from which `with_operating_point` or `with_missing_strategy` made this model; None if
-            this model itself was trained. Only a trained model can be pruned or stored as a document.
+        trained: The trained model, if this one was made from it; only the trained one can be pruned or stored as JSON.
     """
 
     schema: Schema

@@ -46,8 +46,7 @@ def with_missing_strategy(model: Model, missing: str | None) -> Model:
         missing: One of `PREDICTION_STRATEGIES`, or the strategy of the training; None: that of `model`.
 
     Returns:
-        `model` itself if it already has the strategy; otherwise a model that is cached with `model`. An operating point
-        stays.
+        `model` itself if it has the strategy; otherwise a model with its operating point, which is cached with `model`.
 
     Raises:
         ConfigError: There is no such strategy, or the model cannot use it.

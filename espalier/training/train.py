@@ -167,8 +167,7 @@ def prune(
     holdout = read_holdout(holdout)
     chosen = _chosen_method(method, params)
     if model.trained is not None:
-        what = "an operating point, or a strategy for missing values other than in training"
-        raise NotApplicable(f"the model has {what}: prune the attribute `trained` of the model")
+        raise NotApplicable("the model has an operating point or another strategy: prune the attribute `trained`")
     if model.tree.linear is not None and not isinstance(chosen, ModelTree):
         raise NotApplicable("the leaves are linear models, which only model_tree can prune: train with leaf=constant")
     progress.begin("pruning")

@@ -6,7 +6,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from espalier import Feature, FeatureKind, Role, Schema, SchemaError
+from espalier import Feature, FeatureKind, Role, Schema, SchemaError, dataset_from_csv
 from espalier.data.instants import instant_text, parse_instant
 from espalier.data.labels import label_text, sorted_labels
 from tests.core.planted import MIXED, NUMBERS
@@ -147,3 +147,33 @@ def test_an_instant_is_shown_as_the_instant_that_it_is_or_refused(instant):
         assert not 1 < instant.year < 9999
         return
     assert parse_instant(instant_text(seconds)) == pytest.approx(seconds, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("schema", "path", "meant"),
+    [
+        ({"colums": [{"name": "x", "kind": "nominal"}]}, "/colums", "columns"),
+        ({"targt": "y"}, "/targt", "target"),
+        ({"missing_value": ["none"]}, "/missing_value", "missing_values"),
+        ({"columns": [{"name": "x", "kid": "nominal"}]}, "/columns/0/kid", "kind"),
+        ({"columns": [{"name": "x", "categoris": ["a"]}]}, "/columns/0/categoris", "categories"),
+    ],
+)
+def test_a_misspelt_member_is_refused(schema, path, meant):
+    with pytest.raises(SchemaError, match=f"is '{meant}' meant") as refused:
+        dataset_from_csv("x,y\n1,a\n2,b\n", schema=schema)
+    assert [fault.path for fault in refused.value.faults] == [path]
+
+
+def test_other_members_are_ignored():
+    others = {
+        "name": "play",
+        "file": "play.csv",
+        "rows": 14,
+        "missing_cells": 0,
+        "description": "when to play",
+        "source": "…",
+    }
+    schema = {"target": "y", "columns": [{"name": "x", "kind": "nominal", "label": "X", "unit": "m"}]}
+    expected = dataset_from_csv("x,y\n1,a\n2,b\n", schema=schema)
+    assert dataset_from_csv("x,y\n1,a\n2,b\n", schema={**others, **schema}) == expected

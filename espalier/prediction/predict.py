@@ -42,7 +42,7 @@ def predict_each(model: Model, rows: Any, *, missing: str | None = None) -> list
     """Predict each valid row, as `predict` does; for every other row, return a `RowError` with paths ``/{attribute}``.
 
     Raises:
-        RowError, DataError: As in `predict`, if not of one row: no list is given, or a table cannot be read.
+        RowError, DataError: `rows` is neither a list of rows nor a table that can be read.
         ConfigError: There is no such strategy, or the model cannot use it.
     """
     predictor = predictor_for(with_missing_strategy(model, missing))

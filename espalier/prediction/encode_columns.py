@@ -7,7 +7,8 @@ import numpy as np
 
 from espalier.arrays import Array, Floats, Mask
 from espalier.data.dataset import Dataset
-from espalier.data.schema import Feature
+from espalier.data.missing_values import MissingValues
+from espalier.data.schema import Feature, FeatureKind
 from espalier.data.targets_and_weights import faults_where
 from espalier.errors import DataError, Fault, pointer, within
 from espalier.model.model import Model
@@ -63,6 +64,8 @@ class EncodedColumn:
 
     def missing(self) -> Mask:
         """Return which rows have no value: bool (rows)."""
+        if self.coded and self.recode is not None:
+            return np.asarray(self.recode == MISSING)[self.column]
         absent: Mask = self.column < 0 if self.column.dtype == np.int32 else np.isnan(self.column)
         return absent
 
@@ -98,7 +101,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
     """
     faults: list[Fault] = []
     columns = []
-    imputed = model.preparation.imputed
+    imputed, listed = model.preparation.imputed, MissingValues.of(model.schema.missing_values)
     for number, feature in enumerate(model.schema.attributes):
         place = dataset.schema.place(feature.name)
         if place is None:
@@ -108,8 +111,10 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
         if not is_compatible(given, feature):
             faults.append(Fault("", "kind", f"{feature.name!r} must be {feature.kind}, here it is {given.kind}"))
             continue
-        column = np.asarray(dataset.columns[place])
-        recode, column_faults = _recode(given, feature, column)
+        column, missing = np.asarray(dataset.columns[place]), listed.besides(feature.categories)
+        if feature.kind is FeatureKind.NUMERIC and not given.coded:
+            column = missing.mask(column.astype(np.float64, copy=False)) if missing.numbers else column
+        recode, column_faults = _recode(given, feature, column, missing)
         faults += within(pointer(feature.name), column_faults)
         value = None if imputed is None else imputed[number]
         columns.append(EncodedColumn(column, feature.coded, recode, value))
@@ -176,11 +181,13 @@ def target_of(model: Model, dataset: Dataset) -> Array:
     column = np.asarray(dataset.columns[place])
     if not target.coded:
         return column
-    recode, _ = _recode(given, target, column)
+    recode, _ = _recode(given, target, column, MissingValues.of(()))
     return (column if recode is None else recode[column]).astype(np.int64)
 
 
-def _recode(given: Feature, wanted: Feature, column: Array) -> tuple[Floats | None, list[Fault]]:
+def _recode(
+    given: Feature, wanted: Feature, column: Array, missing: MissingValues
+) -> tuple[Floats | None, list[Fault]]:
     """Return an array that maps each code of `given` to the code of the same category in `wanted`, or to UNSEEN.
 
     Its last entry is for the code -1 (missing). It is None if both have the same codes. The faults are the cells of
@@ -191,7 +198,7 @@ def _recode(given: Feature, wanted: Feature, column: Array) -> tuple[Floats | No
     if given.categories is wanted.categories or list(given.codes) == list(wanted.codes):
         return None, []
     read = cell_reader(wanted)
-    codes = [read(label) for label in given.categories]
+    codes = [MISSING if missing.contains(label) else read(label) for label in given.categories]
     message = next((code for code in codes if isinstance(code, str)), "")
     is_wrong = np.array([*(isinstance(code, str) for code in codes), False])
     faults = faults_where(is_wrong[column], "wrong_type", message) if message else []

@@ -167,7 +167,8 @@ def prune(
     holdout = read_holdout(holdout)
     chosen = _chosen_method(method, params)
     if model.trained is not None:
-        raise NotApplicable("the model has an operating point or another strategy: prune the attribute `trained`")
+        reason = "the model has an operating point, or another strategy for missing values than in training"
+        raise NotApplicable(f"{reason}: prune its attribute `trained`")
     if model.tree.linear is not None and not isinstance(chosen, ModelTree):
         raise NotApplicable("the leaves are linear models, which only model_tree can prune: train with leaf=constant")
     progress.begin("pruning")

@@ -100,6 +100,8 @@ def _database() -> "Iterator[Sessions]":
     from service.database.migrate import is_current
 
     settings = read_settings()
+    if settings.database_file is not None and not settings.database_file.exists():
+        raise Refused(f"there is no database {settings.database_file}: run `espalier migrate` first")
     with database_refusals():
         engine = connect(settings)
         try:

@@ -115,8 +115,12 @@ def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Hol
 
 
 def json_or_text(value: str) -> Any:
-    """Return the value of a JSON text, or the text itself if it is no JSON or is nested too deeply."""
+    """Return the value of a JSON text, or the text itself if it is no JSON (as NaN) or is nested too deeply."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
     try:
-        return json.loads(value)
+        return json.loads(value, parse_constant=refuse)
     except (ValueError, RecursionError):
         return value

@@ -11,6 +11,7 @@ from espalier.growing.binary_data import NO_CELLS, NO_CODES, RowData, binary_tab
 from espalier.growing.finalize import Nodes, Part
 from espalier.growing.kernels.binary import constants as b, nodes as binary_nodes, tree as binary_tree
 from espalier.growing.kernels.binary.arguments import BinaryNodes, NodeSearch, Scratch
+from espalier.growing.kernels.growth import NodeTables
 from espalier.growing.levels.binary_columns import CopiedBinaryRows
 from espalier.growing.levels.grow_levels import ScanResult, rows_of
 from espalier.growing.levels.marks import OpenNode, Split, Subtree
@@ -35,7 +36,7 @@ class BinaryMethod:
         """Return whether a node can be grown from its rows alone."""
         return True
 
-    def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
+    def choose(self, tables: NodeTables, node: int, scan: ScanResult) -> Split | None:
         """Return the best split of a node by the binary grower's comparison; None for a leaf."""
         table = binary_table(self.rows, np.zeros((1, 1), np.uint32))
         gains, places = scan.reals[:, 0].copy(), scan.ints[:, 0].copy()
@@ -45,7 +46,7 @@ class BinaryMethod:
         best = binary_nodes.best_attribute(self.parameters, search)
         return None if best < 0 else Split(best, scan.ints[best], scan.reals[best])
 
-    def grow_copied(self, tables: Any, node: OpenNode, copies: Sequence[CopiedBinaryRows]) -> Subtree:
+    def grow_copied(self, tables: NodeTables, node: OpenNode, copies: Sequence[CopiedBinaryRows]) -> Subtree:
         """Grow the subtree of a node from `copies` of its rows: one per worker, ordered by the workers' attributes."""
         home, n_rows = copies[0].home, node.n_rows
         orders = [order for copied in copies for order in copied.orders.values()]
@@ -74,7 +75,7 @@ class BinaryMethod:
         beside[:] = np.where(beside >= 0, home[np.maximum(beside, 0)].astype(np.int32), -1)
         return Subtree(ints, reals[:n_nodes].copy(), stats[:n_nodes].copy(), np.zeros(0, np.int32))
 
-    def finish(self, tables: Any, subtrees: dict[int, Subtree]) -> tuple[Nodes, None]:
+    def finish(self, tables: NodeTables, subtrees: dict[int, Subtree]) -> tuple[Nodes, None]:
         """Return the nodes of the whole tree, and None: two categories can be split in only one manner."""
         parts, n_nodes = [Part(0, 1, *rows_of(tables, 0, tables.n))], tables.n
         for node, subtree in subtrees.items():

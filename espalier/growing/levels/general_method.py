@@ -14,7 +14,7 @@ from espalier.growing.general_grower import MAX_CODE_ENTRIES, nodes_of, raise_fo
 from espalier.growing.kernels import constants as c, node_columns as n
 from espalier.growing.kernels.arguments import Targets
 from espalier.growing.kernels.general_tree import grow_tree
-from espalier.growing.kernels.growth import Candidates, Growth
+from espalier.growing.kernels.growth import Candidates, Growth, NodeTables
 from espalier.growing.kernels.splits.choose_split import best_candidate
 from espalier.growing.levels.general_columns import CopiedRows
 from espalier.growing.levels.grow_levels import ScanResult
@@ -47,7 +47,7 @@ class GeneralMethod:
         """Return whether a node can be grown from its rows alone. With costs, its splits depend on the path above."""
         return bool(self.work.parameters.cost_function == c.NO_COSTS)
 
-    def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
+    def choose(self, tables: NodeTables, node: int, scan: ScanResult) -> Split | None:
         """Return the best candidate of a node by the general grower's comparison; None for a leaf."""
         candidates = Candidates(len(scan.ints))
         candidates.ints, candidates.reals = np.ascontiguousarray(scan.ints), np.ascontiguousarray(scan.reals)
@@ -56,7 +56,7 @@ class GeneralMethod:
         best = best_candidate(self.work, candidates)
         return None if best < 0 else Split(best, scan.ints[best].copy(), scan.reals[best].copy())
 
-    def grow_copied(self, _tables: Any, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:
+    def grow_copied(self, _tables: NodeTables, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:
         """Grow the subtree of a node from `copies` of its rows: one per worker, ordered by the workers' attributes."""
         targets, n_rows = Targets(**copies[0].targets), node.n_rows
         n_categories, n_classes = len(self.work.categories.slot), self.work.parameters.n_classes
@@ -74,7 +74,7 @@ class GeneralMethod:
         ints, reals, stats = (np.asarray(each)[: nodes.n].copy() for each in (nodes.ints, nodes.reals, nodes.stats))
         return Subtree(ints, reals, stats, np.asarray(nodes.codes)[: nodes.n_codes].copy())
 
-    def finish(self, tables: Any, subtrees: dict[int, Subtree]) -> tuple[Nodes, Array]:
+    def finish(self, tables: NodeTables, subtrees: dict[int, Subtree]) -> tuple[Nodes, Array]:
         """Return the nodes of the whole tree, and a mask of those whose subset of categories may not be the best."""
         ints, reals, stats = (np.asarray(each)[: tables.n] for each in (tables.ints, tables.reals, tables.stats))
         parts, codes = [Part(0, 1, ints, reals, stats)], [np.asarray(tables.codes)[: tables.n_codes]]

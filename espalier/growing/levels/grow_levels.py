@@ -128,13 +128,13 @@ class Method(Protocol):
     def may_copy(self) -> bool:
         """Return whether a node of few cells can be grown from its rows alone."""
 
-    def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
+    def choose(self, tables: NodeTables, node: int, scan: ScanResult) -> Split | None:
         """Return the best of the candidates of all attributes at a node; None for a leaf."""
 
-    def grow_copied(self, tables: Any, node: OpenNode, copies: Sequence[Any]) -> Subtree:
+    def grow_copied(self, tables: NodeTables, node: OpenNode, copies: Sequence[Any]) -> Subtree:
         """Grow the subtree of a node from `copies` of its rows: one per worker, ordered by the workers' attributes."""
 
-    def finish(self, tables: Any, subtrees: dict[int, Subtree]) -> tuple[Nodes, Array | None]:
+    def finish(self, tables: NodeTables, subtrees: dict[int, Subtree]) -> tuple[Nodes, Array | None]:
         """Return the nodes of the whole tree, and a mask of those whose subset of categories may not be the best.
 
         The mask is None if there are no such nodes. `subtrees` are keyed by their root's number.

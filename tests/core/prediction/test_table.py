@@ -107,6 +107,17 @@ def test_numbers_as_categories_are_the_same_however_they_are_written():
     assert_same(model, asked, asked.rows())
 
 
+def test_the_missing_values_of_the_model_are_missing_in_a_data_set_that_was_read_without_them():
+    rows = [{"x": float(x), "c": c, "y": x < 5} for x, c in zip(range(10), "abababab-b", strict=True)]
+    rows += [{"x": -999, "c": "-", "y": True}] * 3
+    model = train(dataset_from_rows(rows, target="y", missing_values=["-999", "-"]), "cart", min_weight_split=2)
+    cells = [{"x": -999.0, "c": "-"}, {"x": 8.0, "c": "a"}, {"x": 1.0, "c": "other"}]
+    asked = dataset_from_rows(cells, missing_values=[])
+    assert asked.rows() == cells
+    assert_same(model, asked, cells)
+    assert predict_table(model, asked).missing.tolist() == [[True, False, False]] * 2
+
+
 def test_a_sentence_of_an_answer_is_that_of_its_explanation():
     for model in (train(table(200, 7), "c45"), train(table(200, 7, n_classes=0), "m5")):
         for one in explain(

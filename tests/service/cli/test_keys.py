@@ -17,6 +17,7 @@ def test_a_key_is_made_listed_and_revoked(tmp_path: Path) -> None:
     environment = environment_for(tmp_path)
     early = run_command(["keys", "list"], env=environment)
     assert (early.returncode, "espalier migrate" in early.stderr) == (2, True)
+    assert list(tmp_path.iterdir()) == []
     assert run_command(["migrate"], env=environment).returncode == 0
 
     made = run_command(["keys", "create", "robot", "--scope", "read", "--model", "m", "--days", "9"], env=environment)

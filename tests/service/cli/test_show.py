@@ -52,6 +52,7 @@ def test_a_picture_is_written_to_a_file(file: Path, capsys) -> None:
         (["--depth", "-1"], "depth: must be a whole number of at least 0"),
         (["--row", "Sunny"], "--row: must be a JSON object"),
         (["--row", "null"], "--row: must be a JSON object"),
+        (["--row", '{"Outlook": NaN}'], "--row: must be a JSON object"),
         (["--row", "[" * 100_000], "--row: must be a JSON object"),
         (["--row", '{"Outlook": 3}'], "0.Outlook: must be text"),
         (["--row", ROW, "--format", "json"], "--row: the JSON form has no path of a row"),

@@ -1,1 +1,1 @@
-"""Compare the speed of Espalier with other libraries and servers in one run. ``make bench`` omits `endurance`."""
+"""Compare the speed of Espalier with other libraries and servers in one run; `endurance` runs only if it is named."""

@@ -1,4 +1,7 @@
-"""``python -m benchmarks [--quick | --share SHARE] [--only WORDS] [TABLE …]``: print the named tables, or all."""
+"""Print tables: ``python -m benchmarks [--quick | --share SHARE] [--only WORDS] [TABLE …]``.
+
+If no TABLE is named, all but `endurance` are printed.
+"""
 
 import argparse
 import sys

@@ -46,7 +46,7 @@ def measured(run: Run) -> Bandwidth:
 def show(bandwidth: Bandwidth) -> None:
     """Print the table of the bandwidth."""
     rows = [["1 thread", f"{bandwidth.one / 1e9:.1f}"], [f"{n_processors()} threads", f"{bandwidth.all / 1e9:.1f}"]]
-    print_table("Reading memory, one after the other (1 GB reduced to one number)", ("threads", "GB/s"), rows)
+    print_table("Reading memory, one after the other (an array reduced to one number)", ("threads", "GB/s"), rows)
 
 
 def reading(n_threads: int, n_bytes: int) -> Measurable:

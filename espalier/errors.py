@@ -81,7 +81,7 @@ class ConfigError(InvalidInput):
 
 
 class RowError(InvalidInput):
-    """Rows to predict are wrong; paths are like ``/0/Age``, or like ``/Age`` if a single row was given."""
+    """Rows to predict are wrong; paths are like ``/0/Age``, or like ``/Age`` in the error of a single row."""
 
 
 class DocumentError(InvalidInput):

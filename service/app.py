@@ -1,4 +1,4 @@
-"""Create the web application; only this module connects settings, database, routes and error handlers."""
+"""Create the web application: connect settings, database, routes and error handlers."""
 
 from flask import Flask, Request
 from werkzeug.routing import MapAdapter

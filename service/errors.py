@@ -11,7 +11,7 @@ from espalier import Fault
 
 
 class ServiceError(Exception):
-    """An error that the service raises on purpose; its message is one readable sentence."""
+    """An error that the service raises on purpose, with a message for people."""
 
 
 class SettingsError(ServiceError):
@@ -85,7 +85,7 @@ class LimitExceeded(ServiceError):  # noqa: N818 - as above
 
 
 class LeaseLost(ServiceError):  # noqa: N818 - as above
-    """The worker no longer holds the lease of this job: the lease has run out, or the job has ended."""
+    """The worker no longer holds the lease of this job: the lease ran out, and another worker ended it."""
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"the lease on job {job_id} is lost")

@@ -39,7 +39,7 @@ def locked_folder(prefix: str, base: Path) -> Iterator[Path]:
 def _remove_abandoned(prefix: str, base: Path) -> None:
     for lock in base.glob(f"{prefix}*/{LOCK_FILE}"):
         try:
-            # Anybody can write to the folder above: a link or a pipe of this name must do no harm.
+            # Anybody may create files in `base` (such as /tmp): a link or a pipe of this name must do no harm.
             descriptor = os.open(lock, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
             with os.fdopen(descriptor) as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -50,7 +50,7 @@ class Metrics:
         self._predictions = counter("espalier_predictions", "Rows that were predicted or refused", of_row)
         self.commits = histogram(
             "espalier_decision_commit_seconds",
-            "Seconds to commit the record of a request or of a batch of a stream; with best_effort, to submit it",
+            "Seconds to commit the record of a request or of a batch of a stream, or to submit it (best_effort)",
         )
         lost = "Records that best_effort dropped, or that could not be written"
         self.lost = counter("espalier_decisions_lost", lost)

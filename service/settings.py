@@ -1,4 +1,4 @@
-"""The settings of the service, read once from the environment.
+"""The settings of the service, read from the environment.
 
 The variable of a field is `ESPALIER_` plus the field's name in capitals. Each field has a default and a `Rule`.
 """
@@ -148,11 +148,11 @@ class Settings:
     )
     job_days: int = _number(0, 0, 36500, "days that ended jobs are kept; 0: for ever")
     replay_seconds: float = _number(86400.0, 60, 604_800, "how long the response for an Idempotency-Key is stored")
-    max_body_mb: int = _number(64, 1, 4096, "largest body in MiB, except an uploaded table or a file of rows")
+    max_body_mb: int = _number(64, 1, 4096, "largest body in MiB, except files of rows, and tables that are not JSON")
     max_upload_mb: int = _number(1024, 1, 1048576, "largest table or file of rows in MiB, also when decompressed")
-    max_rows: int = _number(2_000_000, 1, 100_000_000, "row limit of a data set, or of a file of rows to predict")
+    max_rows: int = _number(2_000_000, 1, 100_000_000, "row limit of an uploaded table, or of a file of rows")
     max_columns: int = _number(2_000, 1, 100_000, "column limit of a data set")
-    max_cells: int = _number(100_000_000, 1, 10_000_000_000, "limit of rows times columns of a data set")
+    max_cells: int = _number(100_000_000, 1, 10_000_000_000, "limit of rows times columns of an uploaded table")
     max_cell_chars: int = _number(10_000, 1, MAX_CELL_CHARS, "longest text in a cell, in characters")
     reader_memory_mb: int = _number(
         1024, 512, 1048576, "memory limit in MiB for reading Parquet, Arrow or JSON, or for changing a declaration"
@@ -165,7 +165,8 @@ class Settings:
         2_000_000,
         1,
         1_000_000_000,
-        "limit of explanations in one request: rows times nodes (full), rows times levels (path), or steps in all",
+        "limit of explanations in one request: rows times nodes (full), rows times levels (path), or the steps of "
+        "all rows that take several branches",
     )
 
     @classmethod

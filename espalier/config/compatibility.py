@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
+from espalier.config.criteria import CRITERIA, CRITERIA_OF_TASK
 from espalier.config.presets import PRESETS, changed_config, resolved
 from espalier.config.pruning import CostComplexity, ModelTree, Pessimistic, Pruner, ReducedError, RulePostPruning
-from espalier.config.training_parameters import COST_FUNCTIONS, CRITERIA_OF_TASK, ENTROPY_CRITERIA, TrainingConfig
+from espalier.config.training_parameters import COST_FUNCTIONS, TrainingConfig
 from espalier.data.labels import label_text
 from espalier.data.schema import FeatureKind, Schema
 from espalier.errors import ConfigError, Fault, listed, pointer, within
 
-WITHOUT_IMPURITY: Final = ("absolute_error", "poisson")
-"""Criteria whose impurity cannot be computed from the statistics of a node."""
 FIELDS_FOR_CLASSES: Final = (
     "class_weight", "window", "mdl_correction", "average_gain_guard", "chi_square_alpha", "collapse",
 )  # fmt: skip
@@ -34,7 +33,7 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     if config.pruning is not None:
         faults += within("/pruning", pruning_faults(config.pruning, resolved(config, schema), str(schema.task)))
     if any((fault.path, fault.code) == ("/criterion", "task") for fault in faults):
-        # If the preset is for the other task, only its criterion is reported, not its other fields.
+        # Of the fields for the other task, only the criterion and those that differ from the preset are reported.
         preset = PRESETS[config.preset]
         faults = [
             fault
@@ -69,7 +68,7 @@ def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
 
 
 def _faults_of_task_fields(config: TrainingConfig, names: Sequence[str], reason: str) -> list[Fault]:
-    """Return a fault for each field in `names` that has an effect because its value is not the default."""
+    """Return a fault for each field in `names` whose value is not the default."""
     neutral = {name: getattr(TrainingConfig(), name) for name in names}
     words = {None: "null", False: "false"}
     return [
@@ -81,8 +80,9 @@ def _faults_of_task_fields(config: TrainingConfig, names: Sequence[str], reason:
 
 def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | None) -> list[Fault]:
     faults = []
-    if config.mdl_correction and criterion not in ENTROPY_CRITERIA:
-        message = f"must be false: the penalty is in bits, the unit of gains by {', '.join(ENTROPY_CRITERIA)} only"
+    in_bits = [name for name, each in CRITERIA.items() if each.in_bits]
+    if config.mdl_correction and criterion not in in_bits:
+        message = f"must be false: the penalty is in bits, the unit of gains by {', '.join(in_bits)} only"
         faults.append(Fault("/mdl_correction", "criterion", message))
     if config.nominal == "ordered_binaries" and len(schema.classes) > 2:
         message = "must be one of multiway, subset, one_vs_rest: more than two classes have no mean to order by"
@@ -96,8 +96,8 @@ def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]
     ordered = [repr(feature.name) for feature in schema.attributes if not feature.unordered]
     if config.numeric == "none" and ordered:
         message = (
-            f"numeric is none, as in the preset id3, so every attribute must be nominal, but {listed(ordered, most=5)} "
-            f"{'is' if len(ordered) == 1 else 'are'} not: use the preset c45, or set numeric to best"
+            f"numeric is none, as in the preset id3, so every attribute must be nominal or boolean, but "
+            f"{listed(ordered, most=5)} {'is' if len(ordered) == 1 else 'are'} not: use the preset c45 or numeric=best"
         )
         return [Fault("/numeric", "kind", message)]
     return []
@@ -167,11 +167,11 @@ def _faults_of_pruning_numbers(pruner: Pruner, config: TrainingConfig) -> list[F
     if isinstance(pruner, RulePostPruning) and pruner.estimate == "pessimistic":
         message = "must be validation: the pessimistic estimate counts wrong classes, and the target has none"
         faults.append(Fault("/estimate", "task", message))
-    if isinstance(pruner, CostComplexity) and pruner.risk != "error" and config.criterion in WITHOUT_IMPURITY:
+    if isinstance(pruner, CostComplexity) and pruner.risk != "error" and config.how_split.impurity is None:
         message = f"must be error: a tree grown by {config.criterion} does not keep what its impurity is computed from"
         faults.append(Fault("/risk", "criterion", message))
-    if isinstance(pruner, ReducedError) and pruner.backfit and config.criterion == "absolute_error":
-        message = "must be false: it adds counts and means, and leaves grown by absolute_error answer with medians"
+    if isinstance(pruner, ReducedError) and pruner.backfit and config.how_split.of_medians:
+        message = f"must be false: it adds counts and means, and leaves grown by {config.criterion} answer with medians"
         faults.append(Fault("/backfit", "criterion", message))
     if config.leaf == "linear" and not isinstance(pruner, ModelTree):
         message = "must be model_tree if leaf is linear: the other methods compare constant leaves"

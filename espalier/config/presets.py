@@ -1,7 +1,4 @@
-"""The published algorithms as presets, and functions that make and read configurations.
-
-An algorithm is not a class here but a *preset*, a `TrainingConfig` in `PRESETS`.
-"""
+"""The published algorithms as presets (see `PRESETS`), and functions that make and read configurations."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -73,8 +73,8 @@ class CostComplexity:
     risk: str = parameter(
         "impurity",
         OneOf(["impurity", "error", "leaf_impurity"]),
-        "the risk of a leaf: its impurity times its share of the weight, the weight of its errors (or its squared "
-        "errors), or its impurity alone",
+        "the risk of a leaf: its impurity times its share of the weight (impurity), the weight of its errors or, in a "
+        "regression, the sum of its squared errors (error), or its impurity alone (leaf_impurity)",
     )
     rule: str = parameter(
         "min",

@@ -1,9 +1,9 @@
 """The training configuration: every setting is a field of `TrainingConfig`."""
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
+from espalier.config.criteria import CRITERIA, CRITERIA_OF_TASK, Criterion
 from espalier.config.parameter_constraints import (
     MAX_SEED,
     AnyOf,
@@ -17,14 +17,10 @@ from espalier.config.parameter_constraints import (
 )
 from espalier.config.pruning import PRUNING, Pruner, needs_held_out
 
-CLASS_CRITERIA: Final = ("information_gain", "gain_ratio", "normalized_gain", "gini", "misclassification", "chi_square")
-NUMBER_CRITERIA: Final = ("squared_error", "absolute_error", "poisson", "sdr", "m5")
 COST_FUNCTIONS: Final = ("nunez", "tan_schlimmer", "norton")
 NOMINAL_SPLITS: Final = ("multiway", "subset", "one_vs_rest", "ordered_binaries")
 NUMERIC_SPLITS: Final = ("best", "boundary", "median", "near_median", "none")
 MISSING_STRATEGIES: Final = ("fractional", "spread", "direction", "majority", "surrogate", "imputed")
-ENTROPY_CRITERIA: Final = ("information_gain", "gain_ratio", "normalized_gain")
-CRITERIA_OF_TASK: Final = MappingProxyType({"classification": CLASS_CRITERIA, "regression": NUMBER_CRITERIA})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +30,12 @@ class TrainingConfig:
     preset: str = "cart"
     criterion: str | None = parameter(
         None,
-        OneOf([*CLASS_CRITERIA, *NUMBER_CRITERIA]).or_null(),
-        "the split criterion; null: that of the preset for the task. Classification: the information gain in bits "
-        "(information_gain), the gain divided by the entropy of the split (gain_ratio) or of the node "
-        "(normalized_gain), the decrease of Σp(1−p) (gini) or of 1−max p (misclassification), Pearson's chi-square "
-        "statistic (chi_square). Regression: the decrease of the variance (squared_error), of the mean distance from "
-        "the median (absolute_error), of half the Poisson deviance (poisson), of the standard deviation (sdr), of the "
-        "fifth root of the variance (m5)",
+        OneOf(list(CRITERIA)).or_null(),
+        "the split criterion; null: that of the preset for the task. "
+        + ". ".join(
+            f"{task.capitalize()}: {', '.join(f'{each.meaning} ({name})' for name, each in criteria.items())}"
+            for task, criteria in CRITERIA_OF_TASK.items()
+        ),
     )
     attribute_costs: tuple[tuple[str, float], ...] | None = parameter(
         None,
@@ -50,7 +45,8 @@ class TrainingConfig:
     cost_function: str | None = parameter(
         None,
         OneOf(COST_FUNCTIONS).or_null(),
-        "how a gain g and a cost C are combined: nunez (2^g − 1)/(C + 1)^w, tan_schlimmer g²/C, norton g/C",
+        "how the value g of the criterion and a cost C are combined: nunez (2^g − 1)/(C + 1)^w, tan_schlimmer g²/C, "
+        "norton g/C; below a test of the attribute, C is 0 (nunez) or the smallest cost, at most 1 (the others)",
     )
     cost_weight: float = parameter(1.0, Real(0, 1), "nunez only: the exponent w")
     nominal: str = parameter(
@@ -63,9 +59,9 @@ class TrainingConfig:
     numeric: str = parameter(
         "best",
         OneOf(NUMERIC_SPLITS),
-        "thresholds to try for a numeric attribute: all (best), those where the class changes (boundary), the median "
-        "(median), the one nearest to the median where value and class change (near_median); none: numeric attributes "
-        "are refused",
+        "thresholds to try for a numeric, ordinal or datetime attribute: all (best), those where the target changes "
+        "(boundary), the one nearest to the median (median), the nearest of those where the target changes "
+        "(near_median); none: such attributes are refused",
     )
     threshold: str = parameter(
         "midpoint",
@@ -83,7 +79,7 @@ class TrainingConfig:
         "reduce the gain of a numeric split by the bits that encode its threshold (C4.5 release 8)", default=False
     )
     average_gain_guard: bool = switch(
-        "only attributes with at least average gain compete by gain ratio (C4.5)", default=False
+        "only attributes whose gain is at least the average gain, less 0.001, compete (C4.5)", default=False
     )
     missing: str = parameter(
         "direction",
@@ -161,6 +157,11 @@ class TrainingConfig:
     seed: int = parameter(
         0, Integer(0, MAX_SEED), "seed of the held-out rows, if none are given and the preset draws them (reptree)"
     )
+
+    @property
+    def how_split(self) -> Criterion:
+        """The criterion's entry in `CRITERIA`; if it is null, an entry with the defaults."""
+        return CRITERIA.get(str(self.criterion), Criterion(""))
 
     @property
     def needs_held_out(self) -> bool:

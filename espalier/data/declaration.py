@@ -63,7 +63,7 @@ def declare(
     """Return a declaration; `espalier.dataset_from_columns` explains the keywords.
 
     Raises:
-        DataError: A column has two roles.
+        DataError: A column has two roles, or `ignore` names a column twice.
         SchemaError: The schema or a keyword is not legal.
     """
     document = {} if like is not None else _document(schema, target, task, missing_values)
@@ -115,7 +115,7 @@ def _document(
 
 def _declared_like(feature: Feature) -> ColumnDeclaration:
     is_text = all(isinstance(label, str) for label in feature.categories)
-    # A model's schema does not hold the categories of an ignored column, so any categories are legal there.
+    # A model's schema lists no categories of an ignored nominal column: the column keeps those of the table.
     are_its_own = feature.role is Role.IGNORE and feature.kind is FeatureKind.NOMINAL and is_text
     categories = (() if are_its_own else feature.categories) if feature.coded else None
     return ColumnDeclaration(feature.name, feature.kind, feature.role, categories, more_categories=True)

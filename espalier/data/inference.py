@@ -1,7 +1,9 @@
 """Infer the kinds of columns, for all formats.
 
 A column has its declared kind. If no kind is declared, the type of the column in the table decides, such as a
-type of Arrow. If the column has no type, all of its distinct labels decide. Faults give row numbers, never cells.
+type of Arrow. If the column has no type, all of its distinct labels decide. The kind of a target also depends on the
+declared task and, if no kind is declared, on whether its numbers are classes (see `are_classes`). Faults give row
+numbers, never cells.
 """
 
 import math
@@ -213,7 +215,7 @@ def _from_labels(
         message += ', or choose task="regression"' if declared.role is Role.TARGET else ""
         faults = faults_where(np.array([*are_rounded, False])[table[codes]], "too_large", message)
         return Feature(raw.name, kind), table[codes], faults
-    if kind is not FeatureKind.BOOLEAN or not declared.categories:  # else yes/no may be declared, and true unknown
+    if kind is not FeatureKind.BOOLEAN or not declared.categories:  # declared labels keep their types
         values = _typed(values, kind, raw.kind)
     categories, encoded, faults = _encode_labels(declared, values, table[codes])
     if kind is FeatureKind.BOOLEAN and declared.more_categories and len(categories) > 2:
@@ -279,7 +281,7 @@ def _encode_labels(
         # Labels of a text format become whole numbers if all of them are; 007, for example, is a code, not a number.
         whole = [_whole_number(label) for label in labels]
         labels = labels if None in whole else whole
-    # A model's schema has an empty list of categories for an ignored column, in which all labels are legal.
+    # A model's schema has an empty list of categories for an ignored nominal column, in which all labels are legal.
     if declared.categories or (declared.categories is not None and declared.role is not Role.IGNORE):
         categories = declared.categories
     else:

@@ -1,8 +1,8 @@
 """Labels of categories: their texts, their order, and labels that stand for a category of another type.
 
 Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories if one column has them
-all. Not every format has every type. So a label that is not itself a category stands for a category with the same
-number or text, else for the only category with the same `meaning`: ``1`` for ``"1"``, if ``1`` is not a category.
+all. Not every format has every type. So a label that is not itself a category may stand for a category of another type,
+such as ``1`` for ``"1"``: see `category_codes`.
 """
 
 import re
@@ -20,7 +20,7 @@ NOT_TEXT: Final = "must not hold NUL or lone surrogates"
 NO_TEXT: Final = re.compile(r"[\x00\ud800-\udfff]")
 """Characters that no name and no category may have. Not every database accepts NUL; UTF-8 has no lone surrogates."""
 MAX_INTEGER: Final = 2**53
-"""JSON readers round larger whole numbers, so a larger label must be text."""
+"""JSON readers may round larger whole numbers, so a larger label must be text."""
 TRUTH_VALUES: Final = {
     text: value for value in (False, True) for text in (str(value).lower(), str(value), str(value).upper())
 }
@@ -63,8 +63,9 @@ def label_key(label: Label) -> tuple[str, Label]:
 def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
     """Return a dictionary of category codes. Its keys are the `label_key` of each label that stands for a category.
 
-    A label stands for the category of the same type and value, else for the first category that is the same number or
-    has the same text, else for the only category with the same `meaning`.
+    A label stands for the category of the same type and value. Else a number stands for the first category that is the
+    same number, and a text for the first number or truth value whose text it is. Else a label stands for the only
+    category with the same `meaning`; beyond 2^53, an integer and the text of its digits count as of the same meaning.
 
     >>> codes = category_codes(["a", 1, 2.0, 2, "TRUE"])
     >>> [codes.get(label_key(label)) for label in ("a", 1, 1.0, "1", 2.0, 2, True, "true", "3", "01")]

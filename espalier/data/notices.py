@@ -1,7 +1,4 @@
-"""Notices: remarks on columns to check before training.
-
-Each notice names its column. Some show the first cells that caused the notice.
-"""
+"""Notices: remarks on columns to check before training."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

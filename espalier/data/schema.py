@@ -131,7 +131,7 @@ class Schema:
 
     @cached_property
     def attributes(self) -> tuple[Feature, ...]:
-        """The columns that a tree may test, in file order. A node stores the index of the column it tests."""
+        """The columns that a tree may test, in file order. A node stores an index in this tuple."""
         return tuple(feature for feature in self.features if feature.role is Role.ATTRIBUTE)
 
     @cached_property
@@ -153,7 +153,7 @@ class Schema:
 
     @property
     def classes(self) -> tuple[Label, ...]:
-        """The target's categories; empty for a regression."""
+        """The target's categories; empty for a regression or without a target."""
         return self.target.categories if self.target is not None else ()
 
     def place(self, name: str) -> int | None:

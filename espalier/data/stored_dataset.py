@@ -104,7 +104,7 @@ def store_dataset(
         paths: Files in CSV, NDJSON, Parquet, Arrow or ARFF. All must have the same columns, except NDJSON files.
         folder: Folder for the columns' files and for a temporary file.
         check: Called between blocks of rows. It may raise an exception to end the reading.
-        **declared: As in `dataset_from_columns`.
+        **declared: As in `dataset_from_columns`, without `limits`.
 
     Raises:
         DataError: A file cannot be parsed, a file (except NDJSON) has other columns than the first file, or the disk is

@@ -28,14 +28,14 @@ def faults_where(is_bad: Mask, code: str, message: str) -> list[Fault]:
 
 
 def faults_of_target(column: Array) -> list[Fault]:
-    """Return the faults of a target: missing values, or numbers beyond `MAX_TARGET` or too close to each other."""
+    """Return the faults of a target: missing values, numbers beyond `MAX_TARGET`, or a range in (0, `MIN_SPREAD`)."""
     is_missing = column < 0 if column.dtype == np.int32 else np.isnan(column)
     legal = f"a numeric target must be between ±{MAX_TARGET:g}"
     faults = faults_where(is_missing, "missing", "the target must not be missing") or faults_where(
         np.abs(column) > MAX_TARGET, "too_large", legal
     )
     if not faults and len(column) and 0 < float(column.max()) - float(column.min()) < MIN_SPREAD:
-        message = f"the numbers of a target must differ by {MIN_SPREAD:g} or more, or not at all: choose another unit"
+        message = f"the extremes of a target must differ by {MIN_SPREAD:g} or more, or be equal: choose another unit"
         faults.append(Fault("", "too_close", message))
     return faults
 

@@ -59,7 +59,8 @@ def to_document(model: Model) -> dict[str, Any]:
 
 def _document(model: Model, body: Mapping[str, Any]) -> dict[str, Any]:
     if model.trained is not None:
-        raise NotApplicable("an operating point or another strategy is not written: write the attribute `trained`")
+        reason = "a document has no operating point and no other strategy for missing values than in training"
+        raise NotApplicable(f"{reason}: write the attribute `trained` of the model")
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

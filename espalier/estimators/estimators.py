@@ -79,7 +79,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             setattr(self, name, fields.get(name, OF_PRESET))
 
     def explain(self, X: Any, *, detail: str = "path") -> list[Explanation]:  # noqa: N803 - scikit-learn's name
-        """Predict each row of `X` and return the reasons; see `espalier.explain`."""
+        """Predict each row of `X` and explain the prediction; see `espalier.explain`."""
         dataset = self._dataset_to_predict(self._validated(X))
         with located("", EstimatorError):
             return explain(self.model_, dataset.rows(), detail=detail)
@@ -119,9 +119,9 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Grow the tree without pruning and return its pruning path, as scikit-learn's trees do.
 
         Returns:
-            ``ccp_alphas``: float64 (n_trees,), ascending: the smallest ``ccp_alpha`` that prunes to each tree of the
-            path, which begins with the full tree and ends with the root alone.
-            ``impurities``: float64 (n_trees,), the mean impurity of each tree's leaves, weighted by the leaves' rows.
+            ``ccp_alphas``: float64 (n_trees,), ascending from 0: the smallest cost of a leaf for each tree of the path,
+            from the full tree without the subtrees that do not lower the impurity, to the root alone.
+            ``impurities``: float64 (n_trees,), the mean impurity of each tree's leaves, weighted by their row weights.
 
         Raises:
             NotApplicable: The impurity of the criterion cannot be computed from the nodes.

@@ -25,8 +25,6 @@ LOSS_MEASURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 """For each task, the measures by which a loss can be computed. The first is the default."""
 LESS_IS_BETTER: Final = frozenset({"log_loss", "rmse", "mae"})
-ALREADY_WEIGHTED: Final = frozenset({"chi_square"})
-"""Criteria whose gain already grows with the weight of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def attribute_importances(model: Model) -> Mapping[str, float]:
     if len(unknown):
         raise NotApplicable(f"the model's document does not give the gain of node {unknown[0]} (tree.gain)")
     gains = _below_one(np.maximum(tree.gain[tests], 0.0))
-    if model.config.criterion not in ALREADY_WEIGHTED:
+    if not model.config.how_split.grows_with_weight:
         gains = gains * _below_one(tree.weight[tests])
     attributes = model.schema.attributes
     sums = np.bincount(tree.feature[tests], gains, minlength=len(attributes))
@@ -83,8 +81,8 @@ def permutation_importances(
 ) -> Mapping[str, PermutationImportance]:
     """Return, for each attribute, how much worse a model predicts when the values of this attribute are shuffled.
 
-    If two attributes carry the same information, it is possible that neither shows a loss. On training rows, the loss
-    includes what was learned by chance (Breiman 2001, section 10), so use other rows.
+    If two attributes carry the same information, a tree may test only one; the other shows no loss. On training rows,
+    the loss includes what was learned by chance (Breiman 2001, section 10), so use other rows.
 
     Args:
         model: A tree or a list of rules.

@@ -62,7 +62,7 @@ class AttributeProfile:
     """The information of one attribute about the target in all rows. Entropies and gains are in the profile's unit.
 
     An attribute without an order is split into one branch per category, an attribute with an order at its best
-    threshold. N is the weight of all rows, F the weight of the rows whose value is known (Quinlan 1993, section 3.2).
+    threshold. N is the weight of all rows, F the weight of the rows whose value is known (Quinlan 1993, chapter 3).
 
     Attributes:
         name: Name of the attribute.

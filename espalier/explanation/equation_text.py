@@ -28,8 +28,8 @@ def equation_text(model: Model, answers: LinearAnswers, node: int) -> str:
     """Return a leaf's equation on one line: ``class = 11.0971 - 0.00551 × MYCT``.
 
     The numbers are rounded. For values within the range of the training values, rounding changes the result by at most
-    a millionth of the sum of the terms' ranges, or of the constant if there are no terms. An attribute is centred if
-    its values are far from 0 compared with their range: ``× (time - 1.7e+09)``.
+    about a millionth of the sum of the terms' ranges, or of the constant if there are no terms. An attribute is centred
+    if its values are far from 0 compared with their range: ``× (time - 1.7e+09)``.
     """
     target = one_line(model.schema.target.name) if model.schema.target is not None else ""
     leaf = answers.leaf_model(node)
@@ -51,7 +51,7 @@ class _PrintedTerm:
     Attributes:
         column: The printed text of (column - centre).
         centre: The number subtracted from the column; 0 if there is none.
-        span: Upper bound of the range of the column in training; 0 if unknown.
+        span: Approximate range of the column in training; 0 if unknown.
         reach: The training values of the column are at most this far from the centre; inf if unknown.
     """
 

@@ -40,10 +40,10 @@ class Explanation(NamedTuple):
         conditions: For a tree, the tests of the heaviest path, merged into one condition per attribute, in the order of
             their first tests; for a list of rules, the conditions of the rule that fired.
         rule: The conditions and the prediction as a sentence.
-        contributions: By attribute, the change that its tests cause in the label's share (or the mean), from the root
-            to the leaf (Saabas 2014). Only with ``full``, for a tree.
-        baseline: The label's share (or the mean) at the root; baseline + contributions = the answer's share (or mean).
-            None without contributions.
+        contributions: By attribute, the change that its tests cause in the label's share (or the mean, or the smoothed
+            number), from the root to the leaf (Saabas 2014). Only with ``full``, for a tree.
+        baseline: The label's share (or mean, or smoothed number) at the root. Baseline and contributions add up to that
+            of the answer. None without contributions.
         passed_over: Only with ``full``, for a list of rules: the rules before the one that fired, in order, each with
             the first of its conditions that does not hold.
         shap: Shapley values (path-dependent, Lundberg et al. 2018) and a baseline. Together they add up to the label's
@@ -116,8 +116,7 @@ def explain(
         progress: Its share is updated after each row; another thread may stop it.
 
     Raises:
-        RowError: Rows have faults; each has a path ``/{row}/{attribute}``.
-        DataError: A column of a table has another kind than in the model.
+        RowError, DataError: As in `espalier.predict`.
         ConfigError: An unknown `detail`, or a strategy for missing values that the model cannot use.
         TooLarge: The rows that take several branches have more than `most_steps` steps together.
         Cancelled: `progress` was stopped.

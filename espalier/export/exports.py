@@ -91,7 +91,7 @@ def export_model(
 
     The file is text, or bytes if the format is binary (`onnx`). Its first comments, or its description, name the
     SHA-256 of the model document and the version of Espalier. An SQL query gives only the probability of the label that
-    it predicts. Some engines of `jdm` round inputs to 15 digits.
+    it predicts. One engine of `jdm` rounds inputs to 15 or 16 digits.
 
     Args:
         model: The model; its operating point, if it has one, also applies in the export.

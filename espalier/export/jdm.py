@@ -1,9 +1,9 @@
 """Write a model as a decision table of GoRules JDM. Each case becomes a rule, and the first rule that holds counts.
 
-Engines compute with decimals of 28 places. A threshold is written as the shortest decimal that reads back as the same
-double. The JavaScript engine reads all digits of an input, so it compares like doubles. The Python engine rounds an
-input to 15 significant digits: an input of at most 15 digits is on the same side of a threshold as its double, but
-longer inputs that round to the same 15 digits are not distinguished.
+Engines compute with decimals of at most 28 places. A threshold is written as the shortest decimal that reads back as
+the same double. The JavaScript engine reads all digits of an input, so it compares like doubles. The Python engine
+rounds an input to 15 or 16 significant digits: an input of at most 15 digits is on the same side of a threshold as its
+double, but longer inputs that round to the same digits are not distinguished.
 """
 
 import json
@@ -21,7 +21,7 @@ from espalier.model.model import Model
 
 JDM_TYPE: Final = "application/vnd.gorules.decision"
 MAX_NUMBER: Final = 2.0**53
-"""Written numbers are below this in absolute value. Engines that round inputs do not round larger whole inputs."""
+"""Written numbers are below this in absolute value: of larger whole inputs, engines read more than 15 digits."""
 MAX_PLACES: Final = 28
 """Maximum number of digits after the decimal point."""
 MAX_DIGITS: Final = 15

@@ -1,7 +1,7 @@
 """Why a model cannot be expressed in a format: names, types, numbers that become equal, or limits of SQL and ONNX.
 
-Each function returns the reason, or None if there is none. The functions for SQL and ONNX are not in the modules that
-write the files, so that only writing a file needs sqlglot or onnx.
+A function ``…_obstacle`` returns the reason, or None if there is none. Those for SQL and ONNX are not in the modules
+that write the files, so that only writing a file needs sqlglot or onnx.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -46,7 +46,7 @@ def type_obstacle(feature: Feature, reason: str) -> str | None:
 
 
 def number_obstacle(model: Model, language: str) -> str | None:
-    """Return why a language without separate integers cannot tell the categories apart; None if it can."""
+    """Return why a language with one type of numbers cannot tell categories such as 1 and 1.0 apart; None if it can."""
     for feature in model.schema.attributes:
         codes = category_codes(feature.categories)
         for (kind, label), code in codes.items():
@@ -121,4 +121,4 @@ def _depth_obstacle(model: Model, program: Program) -> str | None:
             for target in targets:
                 depths[target] = depth + (len(targets) - 1).bit_length()
         deepest = max(depths)
-    return f"a path has {deepest} tests; runtimes take at most {MAX_TESTS}" if deepest > MAX_TESTS else None
+    return f"a path has {deepest} tests; at most {MAX_TESTS} are safe in runtimes" if deepest > MAX_TESTS else None

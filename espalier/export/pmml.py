@@ -9,8 +9,8 @@ Children are tried in order. For a missing value or an unseen category, the defa
     </Node>
 
 Surrogate tests are the further predicates of a CompoundPredicate ``surrogate``. A list of rules is written as a root
-with a child for each rule, since a RuleSetModel has neither probabilities nor numbers as results. The text is written
-line by line, without recursion, so the depth of the tree is not limited.
+with a child for each rule, since readers return neither probabilities nor numbers for a RuleSetModel. The text is
+written line by line, without recursion, so the depth of the tree is not limited.
 """
 
 import math
@@ -32,7 +32,7 @@ from espalier.version import __version__
 
 NAMESPACE: Final = "http://www.dmg.org/PMML-4_4"
 NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""Characters that no XML document can contain, not even as references."""
+"""Characters that no document in XML 1.0 can contain, not even as references."""
 LINE_ENDS: Final = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 PLAIN: Final = re.compile(r"[^\s\"'\\&<>]+")
 """Categories that every reader understands within an array. Readers differ in the quoting of others."""

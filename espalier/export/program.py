@@ -1,4 +1,4 @@
-"""The common form of exports: a model as steps, each of which jumps to another by the value of one attribute.
+"""The common form of exports: a model as steps. Most steps jump to another step by the value of one attribute.
 
 Step i of a tree is node i; further steps follow the nodes. In a rule list, each condition is one or more steps. If a
 condition holds, its last step jumps to the next condition or, after the last condition, to the rule's answer. If it
@@ -62,10 +62,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class LinearLeaf:
-    """The equation of a linear leaf: intercept + Σ coefficient · column, summed in this order.
+    """The equation of a linear leaf: intercept + Σ coefficient · column, added in this order and clipped to ±1e150.
 
     Attributes:
-        terms: (attribute, codes, coefficient). The column is 1 for these codes, else 0; without codes, it is the value.
+        terms: (attribute, codes, coefficient). The column is 1 for the codes, else 0; without codes, the clipped value.
     """
 
     intercept: float
@@ -106,7 +106,7 @@ class Exported:
 
     Attributes:
         model: The model.
-        program: The steps of the model, from which most formats are written.
+        program: The model as steps.
         notes: The first lines of the file, as comments: ASCII text without names from the data.
         table: SQL only: the table whose rows get predictions.
         rule_text: SQL only: whether the query has a column with the text of the rule.

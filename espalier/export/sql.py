@@ -6,8 +6,7 @@ The leaf of a row is computed without nested CASE expressions, which some databa
     WITH espalier_leaves AS (SELECT t.*, CASE WHEN … THEN 1 … END AS espalier_leaf FROM table t)
     SELECT t.*, CASE WHEN espalier_leaf IN (1, …) THEN 'yes' … END AS espalier_label, … FROM espalier_leaves t
 
-CASE, AND, OR, IN and IS NULL are the same in all dialects and are written here: sqlglot would take a minute for a tree
-of thousands of leaves.
+CASE, AND, OR, IN and IS NULL are the same in all dialects. They are written here, since sqlglot is slow on large trees.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The columns of the binary grower. Columns of few values are stored as one-byte codes, the others are sorted once."""
+"""The columns of the binary grower. Columns of few values are stored as one-byte codes; the others are sorted once."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -48,7 +48,7 @@ class RowData:
 
 
 def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
-    """Return whether the binary grower supports the parameters and data, apart from cut points and validation rows."""
+    """Return whether the binary grower can grow the tree. Cut points and validation rows are not considered."""
     return (
         parameters.criterion in CRITERIA
         and parameters.numeric == c.BEST

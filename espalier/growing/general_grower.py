@@ -1,9 +1,9 @@
 """The general grower: grows the tree of any configuration.
 
-Each job calls `grow_tree` for one node. A node of many rows is only split, and its children become further jobs. A node
-of few rows is grown to its leaves. Before a node below the root is grown, its rows are numbered from 0, and their
-codes, targets and orders are copied to separate tables, which have the form of the root's tables. The rows of a node
-and their order do not depend on the number of threads, so neither does the tree.
+Each job calls `grow_tree` for one node. A node of many rows is only split, and its children become further jobs, except
+a child with as many rows as the node. A node of few rows is grown to its leaves. Before a node below the root is grown,
+its rows are numbered from 0, and their codes, targets and orders are copied to separate tables in the form of the
+root's tables. The rows of a node and their order do not depend on the number of threads, so neither does the tree.
 """
 
 import threading

@@ -6,17 +6,16 @@ Sources: Quinlan (1986, 1992, 1993, 1996), Breiman and others (1984), Wang and W
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from espalier.arrays import Mask
+from espalier.config.criteria import CRITERIA
 from espalier.config.training_parameters import (
-    CLASS_CRITERIA,
     COST_FUNCTIONS,
     MISSING_STRATEGIES,
     NOMINAL_SPLITS,
-    NUMBER_CRITERIA,
     NUMERIC_SPLITS,
     TrainingConfig,
 )
@@ -31,8 +30,6 @@ from espalier.model.preparation import Preparation
 from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.threads import n_threads, thread_pool
-
-CRITERIA: Final = (*CLASS_CRITERIA, *NUMBER_CRITERIA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
     if not data.n_classes and (config.min_sd_fraction or config.min_variance_fraction):
         root_sd = _standard_deviation(data, root_weight)
     return GrowParameters(
-        criterion=CRITERIA.index(str(config.criterion)),
+        criterion=list(CRITERIA).index(str(config.criterion)),
         n_classes=data.n_classes,
         nominal=NOMINAL_SPLITS.index(config.nominal),
         numeric=NUMERIC_SPLITS.index(config.numeric),

@@ -140,8 +140,8 @@ def _row_faults(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
         first = int(np.flatnonzero(~known)[0])
         message = f"the target is missing or infinite in row {first} (counted from 0), and perhaps in others"
         faults.append(Fault(of_target, "target", message))
-    elif config.criterion == "poisson" and bool(np.any(target[weight > 0] < 0)):
-        faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))
+    elif config.how_split.of_counts and bool(np.any(target[weight > 0] < 0)):
+        faults.append(Fault(of_target, "target", f"must be at least 0 for the criterion {config.criterion}"))
     for feature, column in zip(schema.attributes, dataset.attributes, strict=True):
         if feature.name in dataset.has_infinite and bool(np.isinf(column[weight > 0]).any()):
             faults.append(Fault(pointer(feature.name), "infinite", "must not contain infinite numbers"))

@@ -70,11 +70,11 @@ def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> 
     """Return whether one call must grow the whole tree.
 
     It must if a node's split may depend on validation rows, on the ranks of all targets, on other pending nodes or,
-    with costs, on the attributes that nodes above it test. Surrogates need one call, too: it writes one table of them.
+    with costs, on the attributes that nodes above it test. Surrogates need one call, too: all are in one table.
     """
     return (
         validation is not None
-        or config.criterion == "absolute_error"
+        or config.how_split.of_medians
         or config.cost_function is not None
         or config.missing == "surrogate"
         or config.max_leaf_nodes is not None
@@ -84,9 +84,9 @@ def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> 
 def _medians(data: TrainingData, config: TrainingConfig, progress: Progress, n_present: int) -> Any:
     rank, value = np.zeros(1, np.int32), np.zeros(1)
     n_rows = n_prefixes = 1
-    if config.criterion in {"absolute_error", "sdr", "m5"}:
+    if config.how_split.sums_each_cut:
         n_prefixes = data.n_rows + 1
-    if config.criterion == "absolute_error":
+    if config.how_split.of_medians:
         value, inverse = np.unique(data.target, return_inverse=True)
         rank, n_rows = inverse.astype(np.int32), data.n_rows + 1
     return Medians(

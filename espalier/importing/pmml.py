@@ -75,6 +75,7 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
 
     Raises:
         DocumentError: Not such a document, or a part cannot be imported exactly; the message gives the line if known.
+        SchemaError: A column is not legal: for example, its name is empty.
         ConfigError: `missing` is neither ``majority`` nor None.
 
     >>> import espalier

@@ -41,7 +41,7 @@ def read_answer(element: Element, target: Field) -> Answer | None:
     """Return the answer of a node or rule; None if it has neither a score nor a distribution.
 
     Raises:
-        DocumentError: A score or a count is not legal.
+        DocumentError: A score, a count or a probability is not legal.
     """
     score, weight = element.get("score"), _amount(element, "recordCount")
     if not target.is_category:

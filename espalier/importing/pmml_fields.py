@@ -74,7 +74,7 @@ class Field:
         return replace(self.feature, categories=tuple(self.labels))
 
     def label(self, text: str, element: Element) -> Label:
-        """Return `text` as a category of the data type: boolean, text or number (int if whole and ≤ MAX_INTEGER)."""
+        """Return `text` as a category of the data type: boolean, text or number (int if digits only, ≤ MAX_INTEGER)."""
         if self.data_type == "boolean":
             if text not in ("true", "false", "0", "1"):
                 raise element.refused(f"a value of {self.feature.name!r} must be true or false")

@@ -17,7 +17,7 @@ Drafted = tuple[tuple[tuple[Field, Domain, bool | None], ...], Answer]
 
 
 def is_rule_list(model: Element, fields: Mapping[str, Field], budget: Budget) -> bool:
-    """Return whether a model is a RuleSetModel, or a tree of depth 1 in which a leaf tests several fields ("and")."""
+    """Return whether a model is a RuleSetModel, or of depth 1 with missingValueStrategy none and an "and" of fields."""
     if model.name == "RuleSetModel":
         return True
     root = model.first("Node")
@@ -33,7 +33,7 @@ def draft_rules(model: Element, fields: Mapping[str, Field], target: Field, budg
     """Return the rules, the default last.
 
     Raises:
-        DocumentError: The rules are not tried in order, or one cannot be imported.
+        DocumentError: The rules are not tried in order, one cannot be imported, or there is no default.
     """
     listed, default = _parts(model)
     drafts = list[Drafted]()

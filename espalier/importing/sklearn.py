@@ -83,8 +83,8 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
 def from_skops(content: bytes, *, target: str = "target") -> Model:
     """Return a model that gives the same answers as a decision tree of scikit-learn that was saved by skops.
 
-    No code in the file is run: a file with types that skops does not trust is refused, except scikit-learn's own
-    type of a tree's nodes.
+    No code in the file is run. A file is refused if it has a type that skops does not trust, unless it is the type
+    of scikit-learn that holds the nodes of a tree.
 
     Args:
         content: The bytes that ``skops.io.dumps`` returned.
@@ -119,7 +119,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
 def last_double(threshold: float) -> float:
     """Return the greatest double that, rounded to 32 bits, is at most `threshold`.
 
-    A finite `threshold` below -3.4e38 is returned unchanged; an infinite one gives the largest double, with its sign.
+    A finite `threshold` below the 32-bit range is returned unchanged; an infinite one gives the largest double, signed.
 
     >>> last_double(2.5)
     2.5000001192092896

@@ -5,7 +5,7 @@ from typing import Final
 LEAF: Final = 0
 """A leaf, which has no test."""
 NUMERIC: Final = 1
-"""A row takes branch 0 if its value is at most ``threshold``, else branch 1. The value of an ordinal is its code."""
+"""A known value of at most ``threshold`` takes branch 0, a larger one branch 1. An ordinal's value is its code."""
 NOMINAL: Final = 2
 """At node i, a row whose category has the code c takes the branch ``code_branch[code_start[i] + c]``."""
 UNKNOWN: Final = 3

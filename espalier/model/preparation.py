@@ -47,8 +47,8 @@ class Preparation:
     Attributes:
         imputed: Replacements of missing values, one per attribute: the mean, or the code of the most frequent category
             as a float; NaN if the attribute had no known value. None unless ``missing="imputed"``.
-        scales: One per attribute; None for an attribute of categories or without known values. In older models,
-            `scales` itself is None.
+        scales: One per attribute; None for an attribute of categories or without known values. In older and in
+            imported models, `scales` itself is None.
     """
 
     imputed: tuple[float, ...] | None = None

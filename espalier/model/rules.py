@@ -68,8 +68,8 @@ class Rule:
         stats: Statistics of those rows: weight of each class, or (weight, mean, sum of squared deviations). If the rule
             answers no rows, these are the statistics of the rows for which it holds; if it holds for none, those of the
             leaf that it was made from.
-        estimate: Estimated accuracy, or mean squared error of a regression. None if the rule is a path of a tree, or if
-            the error is infinite.
+        estimate: Estimated accuracy, or mean squared error of a regression. None if the rule is a path of a tree or the
+            default, or if the error is infinite.
     """
 
     conditions: tuple[Condition, ...]

@@ -69,7 +69,7 @@ def number_text(value: float) -> str:
 
 
 def weight_text(weight: float) -> str:
-    """Return a weight with at most four decimals, or with four significant digits if these decimals would be 0."""
+    """Return a weight with at most four decimals, or with four significant digits if it would be rounded to 0."""
     text = f"{weight:.4f}".rstrip("0").rstrip(".")
     return text if text != "0" else f"{weight:.4g}"
 

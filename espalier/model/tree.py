@@ -86,7 +86,8 @@ class Tree:
         code_start: int32 (n+1), code_branch: int32; at the NOMINAL test of node i, the branch of the category with code
             c is ``code_branch[code_start[i] + c]``, or -1 if not seen there in training. Other nodes have no entries.
         fallback: int32 (n); branch of a missing or unseen value; -1: all branches (or a leaf); -2: the row ends here.
-        branch_weight: float64 (n-1); for each entry of ``child``, its share of the rows with a known branch, by weight.
+        branch_weight: float64 (n-1); for each entry of ``child``, its share of the weight of the rows with known values
+            or, with ``missing="direction"``, of all rows.
         weight: float64 (n); training weight that reached the node.
         gain: float64 (n); gain of the node's split, NaN at a leaf.
         stats: float64 (n, k); weight of each class; in a regression, weight, mean and sum of squared deviations.
@@ -217,7 +218,7 @@ class Tree:
         child = places.take(self.child.take(branches))
         parent = np.full(len(nodes), -1, np.int32)
         parent[child] = np.repeat(np.arange(len(nodes), dtype=np.int32), np.diff(child_start))
-        # `take` is two to four times as fast as an index.
+        # In large trees, `take` is faster than an index: for `stats`, two to four times.
         return Tree(
             parent=parent,
             size=sizes_of(parent),
@@ -259,7 +260,7 @@ def children_of(parent: Ints) -> tuple[Ints, Ints]:
 
 def sizes_of(parent: Ints) -> Ints:
     """Return ``size`` of a tree in preorder from its ``parent``."""
-    # Use plain lists: a loop over the entries of an array takes five times as long.
+    # Use plain lists: a loop over the entries of an array takes several times as long.
     size, parents = [1] * len(parent), parent.tolist()
     for node in range(len(parent) - 1, 0, -1):
         size[parents[node]] += size[node]

@@ -44,7 +44,7 @@ class BoxContent:
 
     Attributes:
         head: The tested attribute, the answer of a leaf, or what is folded, line by line.
-        notes: The weight of the training rows, and the answer, errors, deviation or number of leaves, line by line.
+        notes: Weight of the training rows, and the answer, errors, deviation, number of leaves or node, line by line.
         value: If the box is a test on the path of the row, the row's value, as in ``it is 85``; else "".
         shares: Shares of the legend's classes, then of all others together; empty for a regression, or without rows.
         spread: For a regression: the node's answer and standard deviation. None for a classification, for a node
@@ -63,7 +63,7 @@ class BoxContent:
 
     @property
     def width(self) -> float:
-        """Width of the widest line, with the space on both sides; the box is drawn as wide as its column."""
+        """Width of the widest line (or `MIN_WIDTH`) and the space beside it; the box is drawn as wide as its column."""
         head = (text_width(line, HEAD, bold=True) for line in self.head)
         notes = (text_width(line, NOTE) for line in self.notes)
         return math.ceil(max(MIN_WIDTH, *head, *notes, text_width(self.value, NOTE, bold=True)) + 2 * PAD)

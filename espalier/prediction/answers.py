@@ -39,10 +39,11 @@ class Prediction(NamedTuple):
         confidence: `wilson_lower_bound` of the label's share before any Laplace correction, with `support` as the
             weight. None for a regression.
         std: Standard deviation of the targets of the leaf's training rows around their mean or, for a linear leaf,
-            around its unsmoothed model. For several leaves, it is the deviation around `value`; each leaf is weighted
-            by its share of the row. None for a classification.
-        support: Training weight at the leaf; for several leaves, the mean, weighted by the row's shares.
-        leaf: Number of the leaf or rule; for several leaves, the one with the largest share of the row.
+            around its unsmoothed model. For several leaves, the root of the mean of std² + (leaf's value − `value`)²,
+            weighted by the row's shares. None for a classification.
+        support: Training weight at the leaf; for several leaves, the mean, weighted by the row's shares. If a leaf has
+            none, its `distribution` and `std` are those of the nearest ancestor that training rows reached.
+        leaf: Number of the rule, or of the node where the row ends; of several, that with the row's largest share.
         nodes: The nodes on the path to `leaf`, root first; for a rule, only its number.
         visits: The paths that the row takes, largest share of the row first; at most 100 of them.
         n_visits: Number of all paths that the row takes.

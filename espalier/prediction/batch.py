@@ -34,8 +34,8 @@ from espalier.progress import Progress
 from espalier.threads import n_threads, parallel_map
 
 TIE: Final = 1e-9
-"""If two shares of a row, or a share and the probability of an operating point, differ by at most this, rounding may
-decide between them. Then `TreePredictor`, whose sums are exact, predicts the row again."""
+"""If several leaves answer a row, and its two largest shares, or the share and the probability of the operating point,
+differ by at most this, rounding may decide. Then `TreePredictor`, whose sums are exact, predicts the row again."""
 MAX_BLOCK_ROWS: Final = 4_096
 MAX_UNCOPIED_ROWS: Final = 32_768
 """Maximum number of rows in a block that is read without a copy. It is limited so that results stay in the cache."""
@@ -221,8 +221,8 @@ class Packed:
         tree: The arrays, an `espalier.prediction.kernels.apply.PackedTree`.
         is_all_numeric: Whether the tree has tests, and all of them are numeric.
         attributes: Indexes of the attributes that tests and surrogates read.
-        coded: Indexes of the attributes that are encoded as codes; a negative code is a missing value.
-        max_open: The largest number of nodes that are pending while one row takes every branch.
+        coded: Indexes of the attributes that are encoded as codes; a negative code is an unknown value.
+        max_open: Upper bound of the number of nodes that are pending while one row takes every branch.
     """
 
     tree: Any

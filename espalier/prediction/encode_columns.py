@@ -94,7 +94,7 @@ class ColumnEncoder:
 
 
 def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
-    """Return the encoded attributes of `dataset`; attributes are matched by name, categories by label.
+    """Return the model's attributes, read from `dataset` and encoded; columns match by name, categories by label.
 
     Raises:
         DataError: An attribute of the model is missing or of another kind, or an unseen category has another type.
@@ -123,7 +123,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
 
 
 def is_compatible(given: Feature, wanted: Feature) -> bool:
-    """Return whether `given` can be read as `wanted`: both have codes or the same kind, or `given` has no values.
+    """Return whether `given` fits `wanted`: both have codes or the same kind, or `given` has codes but no category.
 
     >>> from espalier import FeatureKind
     >>> is_compatible(Feature("x", FeatureKind.NOMINAL), Feature("x", FeatureKind.NUMERIC))
@@ -152,7 +152,7 @@ def unseen_rows(model: Model, dataset: Dataset) -> Mask:
 
 
 def encode_matrix(model: Model, dataset: Dataset) -> Floats:
-    """Return all encoded attributes of `dataset`: float64 (attributes, n_rows)."""
+    """Return the model's attributes, read from `dataset` and encoded: float64 (attributes, n_rows)."""
     return matrix_of(model, encode_columns(model, dataset))
 
 

@@ -76,7 +76,7 @@ class RowEncoder:
         """Encode one row.
 
         Raises:
-            RowError: The row has faults; each has a path ``/{attribute}``.
+            RowError: The row is no object (path ""), or has faults, each with a path ``/{attribute}``.
         """
         if not isinstance(row, Mapping):
             raise RowError([Fault("", "wrong_type", "a row must be an object of attribute names and values")])
@@ -170,7 +170,7 @@ def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[E
     """Return the encoded rows.
 
     Raises:
-        RowError: Rows have faults; each has a path ``/{row}/{attribute}``.
+        RowError: Rows have faults; each has a path ``/{row}/{attribute}``, or ``/{row}`` if the row is no object.
     """
     faults: list[Fault] = []
     encoded = []
@@ -207,7 +207,7 @@ def python_cell(cell: Any, *, is_number: bool) -> Any:
 
 
 def cell_reader(feature: Feature) -> Callable[[Any], float | str]:
-    """Return a function that encodes a cell that is not missing, or returns a message if the type is wrong."""
+    """Return a function that encodes a cell that is not missing, or returns a message if the cell is not legal."""
     if feature.kind is FeatureKind.DATETIME:
         return _read_instant
     if not feature.coded:

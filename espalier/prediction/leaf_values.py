@@ -1,6 +1,6 @@
 """The answers and class shares of a tree's nodes or of rules, one at a time or as arrays.
 
-An operating point changes only the predicted classes: the model of `with_operating_point` shares everything else.
+An operating point changes only the predicted classes, and so their confidence: `with_operating_point` shares the rest.
 """
 
 import math

@@ -43,10 +43,10 @@ def with_missing_strategy(model: Model, missing: str | None) -> Model:
 
     Args:
         model: The model.
-        missing: One of `PREDICTION_STRATEGIES`, or the strategy of the training; None: that of `model`.
+        missing: One of `PREDICTION_STRATEGIES`; None: the strategy of `model`.
 
     Returns:
-        `model` itself if it has the strategy; otherwise a model with its operating point, which is cached with `model`.
+        `model` itself if it has the strategy; otherwise a cached model with the same operating point.
 
     Raises:
         ConfigError: There is no such strategy, or the model cannot use it.

@@ -1,4 +1,4 @@
-"""Smoothing of the answers of a model tree along the path from a leaf to the root (M5).
+"""Smoothing of the answers of a regression or model tree along the path from a leaf to the root (M5).
 
 Quinlan (1992), *Learning with continuous classes*; Wang and Witten (1997), *Inducing model trees for continuous
 classes*. The constant k is `TrainingConfig.smoothing`.
@@ -11,7 +11,7 @@ from espalier.model.linear import LeafModel, LinearModels
 from espalier.model.tree import Tree
 
 Terms = dict[tuple[int, int], float]
-"""Sum of the coefficients of nodes' models, each multiplied by the share of the node, by (attribute, cut)."""
+"""By attribute and cut: the sum of the coefficients of the nodes' models, each multiplied by the share of its node."""
 
 
 def smoothed_models(

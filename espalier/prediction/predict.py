@@ -26,8 +26,8 @@ def predict(
         progress: Its share is updated with each row; another thread may stop it.
 
     Raises:
-        RowError: Rows have faults; each has a path ``/{row}/{attribute}``.
-        DataError: A table has none of the attributes, or an attribute has another kind than in the model.
+        RowError: Rows have faults, with paths such as ``/0/age``; or `rows` is neither a list of rows nor a table.
+        DataError: A table has none of the attributes, or cannot be read as the model's attributes.
         ConfigError: There is no such strategy, or the model cannot use it.
         Cancelled: `progress` was stopped.
     """

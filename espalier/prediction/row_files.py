@@ -80,8 +80,7 @@ def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, 
     """Read CSV, given as text, bytes or a path, as rows to predict; see `espalier.rows_from_text` for the cells.
 
     Raises:
-        DataError: The CSV is not UTF-8, has a NUL, lacks names or rows, repeats a name, or has lines with different
-            numbers of cells.
+        DataError: The source is not CSV in UTF-8, has a NUL, lacks names or rows, repeats a name, or has uneven lines.
     """
     if isinstance(source, Path):
         with opened(source) as file:
@@ -97,6 +96,7 @@ def rows_from_file(schema: Schema, path: Path | str, *, form: str | None = None)
 
     Raises:
         DataError: There is no such format, or the file does not have it.
+        OSError: The file cannot be read.
     """
     form = format_of(path) if form is None else form
     if form == "csv":

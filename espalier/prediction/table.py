@@ -27,7 +27,7 @@ class TableAnswers:
     Attributes:
         classes: The classes of the model; empty for a regression.
         codes: int32 (rows), the index of each predicted class; None for a regression.
-        leaves: int32 (rows): the leaf, or the number of the rule; the heaviest leaf if the row reaches several.
+        leaves: int32 (rows): the leaf, or the number of the rule; of several leaves, that with the row's largest share.
         numbers: float64 (rows), the predicted values of a regression; None for a classification.
         several: The full prediction of each row that reaches several leaves, by row index.
         missing: bool (attributes, rows): whether the row has no value of the attribute.
@@ -57,7 +57,7 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as the model does.
 
     Raises:
-        DataError: An attribute has another kind than in the model, or the table has none of the attributes.
+        DataError: Values have another kind or type than in the model, or the table has none of the attributes.
         ConfigError: There is no such strategy, or the model cannot use it.
 
     >>> import espalier

@@ -19,7 +19,7 @@ from espalier.prediction.linear_leaves import LinearAnswers
 from espalier.prediction.missing_strategies import STOP
 
 MAX_VISITS: Final = 100
-"""Maximum number of paths that a prediction lists; a row without values takes every path of a tree."""
+"""Maximum number of paths that a prediction lists; a row without values may take every path of a tree."""
 
 
 @cached_on_owner
@@ -174,7 +174,7 @@ class TreePredictor:
         )
 
     def _reached(self, values: Sequence[float]) -> tuple["array[int]", "array[float]"]:
-        # Arrays: a row without values reaches every leaf of the tree.
+        # Arrays: a row without values may reach every leaf of the tree.
         leaves, weights = array("i"), array("d")
         for _, child, weight in self.edges(values):
             if self.feature[child] < 0:

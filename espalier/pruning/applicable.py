@@ -13,7 +13,7 @@ def check_pruning(
 ) -> None:
     """Check whether `method` can prune `model`.
 
-    Held-out rows are not checked; `needs_held_out` returns whether a method needs them.
+    It is not checked whether held-out rows are given; `needs_held_out` returns whether a method needs them.
 
     Args:
         model: The model to prune.
@@ -22,7 +22,7 @@ def check_pruning(
         validation_data: Fingerprint of the data set that contains the held-out rows; None for the training data set.
 
     Raises:
-        ConfigError: With all faults found. A fault's path is ``/method``, ``/holdout``, or a parameter's name.
+        ConfigError: With all faults found. The path is ``/method``, ``/holdout``, or a parameter such as ``/folds``.
 
     >>> from espalier import dataset_from_rows, pruning_method, train
     >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
@@ -38,11 +38,11 @@ def check_pruning(
     faults = pruning_faults(method, model.config, model.task)
     own = _faults_of_rows(model, method) if has_training_rows else _faults_without_rows(method)
     reported = {fault.path for fault in own}
-    faults += own + [fault for fault in faults_of_backfit(model, method, validation_data) if fault.path not in reported]
+    faults += own + [each for each in _faults_of_backfit(model, method, validation_data) if each.path not in reported]
     ConfigError.raise_for(faults)
 
 
-def faults_of_backfit(model: Model, method: Pruner, validation_data: str | None) -> list[Fault]:
+def _faults_of_backfit(model: Model, method: Pruner, validation_data: str | None) -> list[Fault]:
     """Return the faults that arise because an earlier pruning with `backfit` added held-out rows to the leaves."""
     record = training_record(model)
     if isinstance(method, Pessimistic) and method.raising and record.backfitted:
@@ -63,7 +63,7 @@ def faults_of_backfit(model: Model, method: Pruner, validation_data: str | None)
 
 
 def _faults_without_rows(method: Pruner) -> list[Fault]:
-    gone = "the data set that the model was trained on is not available"
+    gone = "the data set that the model was trained on is not given, or no longer stored"
     if isinstance(method, Pessimistic) and method.raising:
         return [Fault("/raising", "no_training_rows", f"must be false: it counts the training rows again, and {gone}")]
     if isinstance(method, CostComplexity) and method.select == "cv":

@@ -34,18 +34,6 @@ SAME_ALPHA: Final = 1e-11
 ROUNDING: Final = 1e-12
 NEVER: Final = np.iinfo(np.int64).max
 
-IMPURITIES: Final[Mapping[str, str]] = {
-    "information_gain": "entropy",
-    "gain_ratio": "entropy",
-    "normalized_gain": "entropy",
-    "gini": "gini",
-    "chi_square": "gini",
-    "misclassification": "misclassification",
-    "squared_error": "variance",
-    "m5": "variance",
-    "sdr": "deviation",
-}
-"""The impurity by criterion. That of `absolute_error` or `poisson` cannot be computed from a node's statistics."""
 RISK_WORDS: Final[Mapping[str, str]] = {
     "impurity": "sum of the leaves' training impurities, each times its leaf's share of the weight",
     "error": "training errors",
@@ -88,7 +76,7 @@ class PruningPath:
 def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
     """Return the whole pruning path of a tree.
 
-    `risk` has the same values as in `CostComplexity`. `IMPURITIES` gives the impurity; entropy is in bits.
+    `risk` has the same values as in `CostComplexity`. The impurity is that of the criterion; entropy is in bits.
 
     Raises:
         NotApplicable: The impurity of the criterion cannot be computed from the statistics of the nodes.
@@ -122,7 +110,7 @@ def node_risks(model: Model, risk: str) -> Floats:
         return np.where(tree.weight > 0, losses(model, tree.stats)[0], 0.0)
     if risk == "error":
         return squared_errors(tree)
-    impurity = IMPURITIES.get(str(model.config.criterion))
+    impurity = model.config.how_split.impurity
     if impurity is None:
         raise NotApplicable(
             f"a tree grown by {model.config.criterion} does not store what the impurity needs: set risk to error"
@@ -141,8 +129,7 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
     one standard error above the least error.
 
     Raises:
-        NotApplicable: The rows that `select` needs are not given, have no weight, or are too few; ``"cv"`` is given,
-            but the model was grown with ``validation_stop``; or the reason is one of `pruning_path`.
+        NotApplicable: The rows that `select` needs have no weight or are too few; or as in `pruning_path`.
         DataError: The rows do not have the model's columns.
         Cancelled: `progress` was stopped during ``"cv"``.
     """
@@ -248,8 +235,7 @@ def _measured(
     model: Model, parameters: CostComplexity, path: PruningPath, rows: PruningRows, progress: Progress
 ) -> Measured | None:
     if parameters.select == "validation":
-        if rows.held_out is None:
-            raise NotApplicable("selection by validation needs rows that the model has not learned from")
+        assert rows.held_out is not None  # noqa: S101 - see `PruningRows`
         loss, squares, weight = _losses_over_path(model, path, rows.held_out)
         return _mean_and_deviation(loss, squares, weight, rows.held_out)
     return _cross_validated(model, parameters, path, rows.training, progress) if parameters.select == "cv" else None
@@ -275,13 +261,7 @@ def _mean_and_deviation(loss: Floats, squares: Floats, weight: float, dataset: D
 def _cross_validated(
     model: Model, parameters: CostComplexity, path: PruningPath, training: Dataset | None, progress: Progress
 ) -> Measured:
-    if training is None:
-        raise NotApplicable(
-            "cross-validation grows trees on parts of the training rows, which are not given: add the data set "
-            "that the model was trained on"
-        )
-    if model.config.validation_stop:
-        raise NotApplicable("cross-validation cannot grow trees with validation_stop: give alpha instead")
+    assert training is not None  # noqa: S101 - see `PruningRows`
     if training.n_rows < parameters.folds:
         raise NotApplicable(f"{training.n_rows} training rows cannot be divided into {parameters.folds} parts")
     # A tree of the path is measured at a price at which it is best: the geometric mean of its alpha and the next one's.

@@ -7,7 +7,6 @@ import numpy as np
 
 from espalier.arrays import Floats, Longs
 from espalier.config.pruning import ModelTree
-from espalier.errors import NotApplicable
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
@@ -30,11 +29,8 @@ def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, pro
     constant has one parameter. The subtree's rmse pools the unsmoothed residuals of its leaves. `rows` is not read.
 
     Raises:
-        NotApplicable: The model is a classification.
         Cancelled: `progress` was stopped.
     """
-    if model.task != "regression":
-        raise NotApplicable("model_tree compares the errors of numbers: the model answers with classes")
     tree = model.tree
     nodes = zip(_own_squares(tree).tolist(), tree.weight.tolist(), _own_parameters(tree).tolist(), strict=True)
     own = np.array([_corrected(*node) for node in nodes])

@@ -66,11 +66,9 @@ def prune_pessimistic(model: Model, parameters: Pessimistic, rows: PruningRows, 
     subtree + 0.1. Then the node's rows are distributed over the branch, whose nodes are visited again.
 
     Raises:
-        NotApplicable: The model is a regression, or ``raising`` is set without the rows that the tree was grown from.
+        NotApplicable: ``raising`` is set, and the weight of the training rows is not that of the tree.
         Cancelled: `progress` was stopped.
     """
-    if not model.schema.classes:
-        raise NotApplicable("pessimistic pruning estimates how many rows get a wrong class: this model has no classes")
     if parameters.raising:
         steps = _with_raising(model, parameters, rows.training, progress)
     else:
@@ -113,11 +111,7 @@ def _to_leaves(model: Model, parameters: Pessimistic, progress: Progress) -> _St
 
 
 def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | None, progress: Progress) -> _Steps:
-    if training is None:
-        raise NotApplicable(
-            "raising a branch counts the training rows again, and they are not given: add the data set that the "
-            "model was trained on, or set raising to false"
-        )
+    assert training is not None  # noqa: S101 - see `PruningRows`
     weighted = weighted_rows(model, training, as_trained=True)
     rows_weight, tree_weight = float(weighted.weights.sum()), float(model.tree.weight[0])
     if abs(rows_weight - tree_weight) > WEIGHT_SLACK * tree_weight:

@@ -8,7 +8,6 @@ import numpy as np
 
 from espalier.arrays import Floats
 from espalier.config.pruning import ReducedError
-from espalier.errors import NotApplicable
 from espalier.model.majority import majority
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
@@ -49,15 +48,10 @@ def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRow
 
     Raises:
         DataError: The held-out rows do not have the model's columns.
-        NotApplicable: There are no held-out rows; or ``backfit`` is set, and the leaves predict medians.
         Cancelled: `progress` was stopped.
     """
-    held_out = rows.held_out
-    if held_out is None:
-        raise NotApplicable("reduced-error pruning needs rows that the model has not learned from")
-    if parameters.backfit and model.config.criterion == "absolute_error":
-        raise NotApplicable("backfit adds counts and means: the leaves of this model answer with medians")
-    tree = model.tree
+    held_out, tree = rows.held_out, model.tree
+    assert held_out is not None  # noqa: S101 - see `PruningRows`
     sums = node_sums(model, weighted_rows(model, held_out))
     loss, _ = losses(model, sums)
     before = float(loss[tree.test == LEAF].sum())

@@ -28,8 +28,8 @@ class PruningRows:
     """The rows that a method may use.
 
     Attributes:
-        training: The rows that the tree was grown from; None if they are not available.
-        held_out: Rows that the tree has not learned from; None if there are none.
+        training: The rows that the tree was grown from; None if they are not given, and the method does not need them.
+        held_out: Rows that the tree has not learned from; None if they are not given, and not needed either.
     """
 
     training: Dataset | None = None

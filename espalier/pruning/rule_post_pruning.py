@@ -19,7 +19,6 @@ import numpy as np
 from espalier.arrays import Array, Floats, Ints, Mask
 from espalier.config.pruning import RulePostPruning, pruner_to_dict
 from espalier.data.dataset import Dataset
-from espalier.errors import NotApplicable
 from espalier.evaluation.metrics import evaluate
 from espalier.explanation.rule_path import rule_sentence
 from espalier.growing.class_weights import class_factors
@@ -36,7 +35,7 @@ from espalier.pruning.kernels import rules as kernel
 from espalier.pruning.pessimistic import add_errs
 from espalier.pruning.result import Pruned, PruningRows, notes_on_rows
 from espalier.pruning.rule_lists import rules_by_class, theory_bits
-from espalier.rules.extract import edge_condition, leaf_stats, merged, refuse_linear
+from espalier.rules.extract import edge_condition, leaf_stats, merged
 
 TIE: Final = 1e-9
 """Losses closer than this many units (`_unit`) count as equal."""
@@ -105,19 +104,11 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     that predict some of these rows better. If the list is worse, the model has a note.
 
     Raises:
-        NotApplicable: The model is a list of rules already, or answers with linear models; the estimate is pessimistic
-            and the model a regression; or rows that are needed are not given.
         DataError: The rows do not have the model's columns.
         Cancelled: `progress` was stopped.
     """
-    refuse_linear(model)
-    if parameters.estimate == "pessimistic" and model.task == "regression":
-        raise NotApplicable("the pessimistic estimate counts wrong classes: for a regression take estimate=validation")
-    if rows.training is None:
-        raise NotApplicable("rule post-pruning counts the training rows of each shortened rule: give the data set")
     judges = rows.training if parameters.estimate == "pessimistic" else rows.held_out
-    if judges is None:
-        raise NotApplicable("rule post-pruning by validation needs rows that the model has not learned from")
+    assert rows.training is not None and judges is not None  # noqa: S101, PT018 - see `PruningRows`
     evidence = _evidence(model, parameters, judges)
     shortened = _shortened(model, evidence, progress)
     ordered = _in_order(shortened, evidence)

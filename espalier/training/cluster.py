@@ -1,11 +1,11 @@
 """Grow a tree level by level on a Dask cluster, whose workers search the columns.
 
-The result of a request depends only on files in the work folder: columns, target, weights and levels. Any worker can
-repeat a request. The state that a process keeps is only a cache::
+The result of a request depends only on the request and on files in the work folder: columns, target, weights, levels.
+Any worker can repeat a request. The state that a process keeps is only a cache::
 
     work folder   columns, target, weights, levels      shared by all, e.g. by NFS
-    driver        scan 3 ──► worker ──► candidates      a few bytes per node
-                  mark 3 ──► worker ──► marks           one bit per row; more with missing values or many branches
+    driver        scan 3 ──► worker ──► candidates      about 50 bytes per node and column
+                  mark 3 ──► worker ──► marks           one bit per row; more with missing values or over 2 branches
                   copy   ──► worker ──► rows            of the nodes that are small enough for the driver
                   level 3 is written, and read by every worker before its next answer
 """
@@ -55,8 +55,7 @@ def check_reachable(address: str) -> None:
     """Check that a scheduler has workers, before a table is read.
 
     Raises:
-        ClusterError: The scheduler cannot be reached, or has no workers.
-        ConfigError: The address is not legal, or needs certificates.
+        ClusterError, ConfigError: As in `Cluster.at`.
     """
     Cluster.at(address).client.close(timeout=CONNECT_SECONDS)
 

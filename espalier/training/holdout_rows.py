@@ -92,7 +92,7 @@ def validation_rows(
 ) -> Dataset:
     """Return the rows to prune by: the rows of `holdout` or, if it is None, the rows that were held out of training.
 
-    `dataset` is the data set that the model was trained on, or None; `remembered` holds its held-out rows.
+    `dataset` is the data set that the model was trained on, or None; `remembered` has its rows that were held out.
 
     Raises:
         ConfigError: As in `held_out_rows`.

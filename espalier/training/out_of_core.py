@@ -92,7 +92,7 @@ def stored_source(
 
     Raises:
         ConfigError: The source is none of these, or `target` or `declared` is given with an iterator.
-        DataError: As in `store_dataset` or `store_parts`, or a path is a folder without files, or with anything else.
+        DataError: As in `store_dataset` or `store_parts`, or a folder has no files, or an entry that is no file.
     """
     if isinstance(source, Iterator):
         if target is not None or declared:
@@ -156,7 +156,7 @@ def work_folder(named: Path | None) -> Iterator[Path]:
     """Create a temporary folder or use the named folder, and remove the folder at the end.
 
     If the work is stopped, the cluster fails, or another error occurs after levels were saved, a named folder stays
-    without its columns, so that the training can continue. Temporary folders of killed processes are removed, too.
+    without its columns, so that the training can continue. If `named` is None, folders of killed processes go, too.
 
     Raises:
         ConfigError: The named folder has other files in it, cannot be used, or is used by another process.
@@ -179,7 +179,7 @@ def work_folder(named: Path | None) -> Iterator[Path]:
 
 
 def _bytes_of_rows(n_rows: int, config: TrainingConfig) -> int:
-    needs_more = config.criterion in {"sdr", "m5"} or getattr(config.pruning, "raising", False)
+    needs_more = config.how_split.sums_each_cut or getattr(config.pruning, "raising", False)
     return n_rows * (BYTES_A_ROW + MORE_BYTES_A_ROW * needs_more)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from espalier.config.compatibility import check_training
 from espalier.config.holdout import Holdout
 from espalier.config.presets import changed_config, config_from_dict, resolved, training_config
-from espalier.config.pruning import PRUNERS, ModelTree, Pruner, changed_pruner, needs_held_out, pruning_method
+from espalier.config.pruning import PRUNERS, Pruner, changed_pruner, needs_held_out, pruning_method
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.data.labels import MAX_INTEGER
@@ -29,7 +29,7 @@ from espalier.model.tree import Tree
 from espalier.model.used_data_sets import DIVIDING, backfits, training_record, was_used
 from espalier.progress import Progress
 from espalier.pruning import PRUNING_FUNCTIONS
-from espalier.pruning.applicable import faults_of_backfit
+from espalier.pruning.applicable import check_pruning
 from espalier.pruning.result import Pruned, PruningRows, notes_on_classes
 from espalier.training.cluster import check_reachable
 from espalier.training.holdout_rows import needed_holdout, read_holdout, split_holdout, validation_rows
@@ -169,8 +169,11 @@ def prune(
     if model.trained is not None:
         reason = "the model has an operating point, or another strategy for missing values than in training"
         raise NotApplicable(f"{reason}: prune its attribute `trained`")
-    if model.tree.linear is not None and not isinstance(chosen, ModelTree):
-        raise NotApplicable("the leaves are linear models, which only model_tree can prune: train with leaf=constant")
+    validation_data = holdout.fingerprint if isinstance(holdout, Dataset) else model.training.fingerprint
+    try:
+        check_pruning(model, chosen, has_training_rows=dataset is not None, validation_data=validation_data)
+    except ConfigError as error:
+        raise NotApplicable(str(error)) from None
     progress.begin("pruning")
     dataset = None if dataset is None else as_dataset(dataset, like=model.schema)
     if dataset is not None and dataset.fingerprint != model.training.fingerprint:
@@ -179,9 +182,6 @@ def prune(
     needs_rows = needs_held_out(chosen) or holdout is not None or (dataset is not None and remembered is not None)
     training, held_aside = (None, None) if dataset is None else split_holdout(dataset, remembered)
     held_out = validation_rows(model, dataset, holdout, held_aside) if needs_rows else None
-    validation_data = holdout.fingerprint if isinstance(holdout, Dataset) else model.training.fingerprint
-    for fault in faults_of_backfit(model, chosen, validation_data):
-        raise NotApplicable(f"{fault.path.removeprefix('/')} {fault.message}")
     progress.check()
     rows, parent = PruningRows(training, held_out), replace(model, training=training_record(model))
     pruned = PRUNING_FUNCTIONS[type(chosen)](parent, chosen, rows, progress)
@@ -273,7 +273,7 @@ def _held_out_notes(model: Model, held_out: Dataset | None) -> list[str]:
 def _after_use(
     record: TrainingRecord, figures: Mapping[str, float], validation_data: str, *, asked: bool, backfitted: bool
 ) -> TrainingRecord:
-    """Return a record with figures on held-out rows. Each true flag adds their data set to the field of its name."""
+    """Return a record with figures on held-out rows. A true flag adds the rows' data set to the field named like it."""
     all_asked = tuple(dict.fromkeys((*record.asked, *([validation_data] if asked else ()))))
     all_backfitted = tuple(dict.fromkeys((*record.backfitted, *([validation_data] if backfitted else ()))))
     # Rows used to stop or prune the parent count as used for the pruned model, too.
@@ -347,8 +347,8 @@ def _figures_of_leaves(model: Model) -> Mapping[str, float]:
     tree, record, config = model.tree, model.training, model.config
     figures: dict[str, float] = {"n_rows": record.n_training_rows}
     is_weighed = config.class_weight is not None or config.smoothing is not None
-    # With absolute_error, the statistics of a leaf are about the mean, but the leaf predicts the median.
-    if record.backfitted or record.divided or is_weighed or config.criterion == "absolute_error":
+    # If a leaf predicts the median, its statistics are about the mean nevertheless.
+    if record.backfitted or record.divided or is_weighed or config.how_split.of_medians:
         return figures
     leaves = tree.test == LEAF
     weight = float(tree.weight[leaves].sum())

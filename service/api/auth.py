@@ -48,7 +48,7 @@ def require_scopes(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
 
 
 def check_route(caller: Caller, scopes: tuple[Scope, ...]) -> None:
-    """Raise `Forbidden` if the caller has none of the scopes, or may not use the model or data set in the path."""
+    """Raise `Forbidden` if the caller has none of the scopes, or may not use the model or change the data set."""
     caller.check_scope(*scopes)
     in_path = request.view_args or {}
     caller.check_model(in_path.get("name"))

@@ -1,7 +1,7 @@
 """Blueprints whose routes name the scope that a caller needs, and document what they accept, return and refuse.
 
 The arguments of `route` declare what a view accepts and refuses. They also declare the response to GET if it has an
-ETag; flask-smorest's `response` declares all other responses.
+ETag; flask-smorest's `response` or `doc` declares all other responses.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping

@@ -77,7 +77,7 @@ def current_service() -> Service:
 
 
 def current_caller() -> Caller:
-    """Return the caller, whom `service.api.auth` has identified before the view."""
+    """Return the caller of the current request, who was identified before the view."""
     return cast(Caller, g.caller)
 
 

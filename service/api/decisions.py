@@ -118,7 +118,8 @@ def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     """Find the smallest changes to a decision's row that lead to another prediction.
 
     Each counterfactual is the nearest row that reaches a certain leaf with a desired prediction. Distances are
-    relative to the ranges of training values. Whole numbers stay whole; a category changes to another known category.
+    relative to the ranges of training values. If all training values of an attribute are whole numbers, its new value
+    is one, too. A category changes to another known category.
     """
     decision, version = find_with_version(decision_id)
     counterfactuals = usecases.counterfactuals(version, decision, body)

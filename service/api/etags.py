@@ -21,8 +21,7 @@ def tagged_response(payload: object) -> Response:
 def tagged_bytes(content: bytes | str, media_type: str) -> Response:
     """Return `content` with its ETag, or 304 without a body if If-None-Match has this ETag.
 
-    Raises:
-        PreconditionFailed: If-Match, which is checked first (RFC 9110, 13.2.2), does not list this ETag.
+    Raises `PreconditionFailed` if If-Match, which is checked first (RFC 9110, 13.2.2), does not list this ETag.
     """
     response = Response(content, mimetype=media_type)
     tag = _tag_of(response.get_data())

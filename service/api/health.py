@@ -17,7 +17,7 @@ from service.repositories.job_queue import job_figures
 from service.schemas import problems as schemas
 from service.serialization.media_types import HTML, JSON, TEXT
 
-health = Blueprint("health", __name__, description="State of the process and metrics")
+health = Blueprint("health", __name__, description="Liveness, readiness and metrics of the service")
 
 
 @health.get("/", scope=None)

@@ -39,7 +39,7 @@ class IdempotencyHeader(ma.Schema):
     key = matching(
         LEGAL,
         "a unique name for this request, such as a UUID. Until it expires, a repeated request creates nothing more and "
-        f"gets the first response ({REPLAYED}: true), or 409 if it had a secret; other requests with it are refused",
+        f"gets the first response ({REPLAYED}: true), or 409 if that had a secret; another request with it is refused",
         error=coded("invalid", "must be 1 to 255 ASCII characters without spaces, such as a UUID"),
         data_key=HEADER,
     )

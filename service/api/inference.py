@@ -112,7 +112,7 @@ def infer_by_version(name: str, number: int) -> Response:
 def list_inference_models() -> Response:
     """List the versions of models that the key may use; an archived version is UNAVAILABLE.
 
-    If `ready` is true, archived versions are left out.
+    If `ready` is true, archived versions are left out. Only the newest 100 000 versions are listed.
     """
     ready_only = _read_body(optional=True)[0].get("ready", False)
     if not isinstance(ready_only, bool):

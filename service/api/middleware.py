@@ -1,4 +1,4 @@
-"""Hooks around every request: HTTP's own rules, proxies, path prefix, CORS, security headers, log and traces."""
+"""Hooks around every request: HTTP's own rules, proxies, path prefix, CORS, security headers, metrics, log, traces."""
 
 import logging
 import re
@@ -45,7 +45,7 @@ ABSOLUTE = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 
 
 def check_protocol(app: Flask) -> None:
-    """Check each request against the rules of HTTP that gunicorn does not check."""
+    """Check each request against rules of HTTP that gunicorn does not check."""
 
     @app.before_request
     def check() -> Response | None:

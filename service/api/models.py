@@ -145,7 +145,7 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
 
 @models.get(f"{VERSION}/importances", scope=Scope.READ, shows=schemas.Importances, refuses=(422,))
 def get_importances(name: str, number: int) -> Response:
-    """Return the importance of each attribute: its share of the total gain, weighted by rows.
+    """Return the importance of each attribute: its share of the total gain, weighted by rows (not for chi_square).
 
     All attributes are listed, the most important first, equal ones in the order of the columns. A list of rules is
     refused, and so is a tree whose document lacks the gain of a test.

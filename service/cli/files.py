@@ -112,7 +112,7 @@ def _read_schema(file: Path | None) -> dict[str, Any] | None:
 
 
 def check_out(arguments: Namespace) -> None:
-    """Raise `Refused` if no file can be made at ``--out``, or if the command reads the file at this path.
+    """Raise `Refused` if ``--out`` is a folder, if its folder does not exist, or if the command reads it or its folder.
 
     Only ``prune`` and ``rules`` may replace the model that they read.
     """
@@ -160,7 +160,7 @@ def write_whole(file: Path, content: bytes) -> None:
 
 
 def write_or_print(file: Path | None, content: str | bytes, *, report: TextIO | None = None) -> None:
-    """Write text or bytes to a file and its name to `report`, or to standard output if `file` is None."""
+    """Write text or bytes to a file, and the file's name to `report`; if `file` is None, write to standard output."""
     if file is not None:
         write_whole(file, content.encode() if isinstance(content, str) else content)
         if report is not None:

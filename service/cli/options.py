@@ -24,7 +24,7 @@ def model_argument(parser: ArgumentParser) -> None:
 
 def seed_argument(parser: ArgumentParser, default: int | None = 0) -> None:
     """Declare ``--seed``; with `default` None, the caller can see that the option was not given."""
-    text = "seed of folds, holdouts and label noise (default: 0)"
+    text = "seed of a share that is held out; of evaluate, also of folds and label noise (default: 0)"
     parser.add_argument("--seed", metavar="N", type=int, default=default, help=text)
 
 
@@ -115,7 +115,7 @@ def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Hol
 
 
 def json_or_text(value: str) -> Any:
-    """Return the value of a JSON text, or the text itself if it is no JSON (as NaN) or is nested too deeply."""
+    """Return the value of a JSON text, or the text itself if it is not JSON (NaN is not) or is nested too deeply."""
 
     def refuse(constant: str) -> None:
         raise ValueError(constant)

@@ -28,7 +28,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def prune(arguments: Namespace) -> int:
-    """Prune the model of a file, and write the pruned model to another file."""
+    """Prune the model of a file, and write the pruned model to the file of ``--out``."""
     files.check_out(arguments)
     with shown_progress() as progress:
         model = files.read_tree(arguments.model)

@@ -20,7 +20,7 @@ DEFAULT_MEMORY: Final = 10**9
 
 
 def memory_size(text: str) -> int:
-    """Read a number of bytes with a unit, such as ``512MB`` or ``2GB``.
+    """Read a number of bytes, with or without a unit, such as ``512MB`` or ``2GB``.
 
     >>> memory_size("2GB"), memory_size("0.5 gb")
     (2000000000, 500000000)

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-REVISION: Final = "v0001"
-"""The revision of the tables that this version of the service needs: the newest in `migrations/versions`."""
+REVISION: Final = "v0001"  # of the tables that this version of the service needs: the newest in `migrations/versions`
 
 UNFINISHED: Final = ("queued", "running")  # the states of jobs that have not ended
 

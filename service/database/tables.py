@@ -14,7 +14,7 @@
     idempotent_requests: requests with an Idempotency-Key and their answers, until they expire
     keys: API keys; other tables have the ids of keys, but no foreign keys to this table
 
-New ids are UUIDv7 as text and sort by creation; ESPALIER_ADMIN_KEY may give the first key another id. Times are UTC.
+Ids are UUIDv7 as text and sort by creation, except those of job_events and that of ESPALIER_ADMIN_KEY. Times are UTC.
 """
 
 from datetime import datetime
@@ -103,7 +103,7 @@ class Key(Identified):
 
     __tablename__ = "keys"
 
-    name: Mapped[str] = mapped_column(String(200))  # of its owner; not unique: the two keys of a rotation share it
+    name: Mapped[str] = mapped_column(String(200))  # not unique: a key may be replaced by one of the same name
     secret_sha256: Mapped[str] = mapped_column(Digest)
     scopes: Mapped[list[str]] = mapped_column(JSON)
     models: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # names; None: all models
@@ -125,7 +125,7 @@ class IdempotentRequest(Identified):
     key_sha256: Mapped[str] = mapped_column(Digest)  # of the Idempotency-Key
     token: Mapped[str] = mapped_column(Id)  # new at each claim; guards the answer
     claimed_until: Mapped[datetime | None]  # by the database's clock; None once it is answered
-    request_sha256: Mapped[str | None] = mapped_column(Digest)  # of method, path, query, type and body
+    request_sha256: Mapped[str | None] = mapped_column(Digest)  # of method, path, query, type, encoding and body
     status: Mapped[int | None]
     headers: Mapped[dict[str, Any] | None]
     body: Mapped[bytes | None] = mapped_column(LargeBinary)
@@ -206,8 +206,8 @@ class Job(Identified):
     holdout_data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id", ondelete="SET NULL"), index=True)
     payload: Mapped[dict[str, Any]]  # as the handler of the kind reads it
     result: Mapped[dict[str, Any] | None]  # of a job that has succeeded
-    error: Mapped[dict[str, Any] | None]  # {code, message, errors: [{pointer, code, message}]} of the last attempt
-    attempt: Mapped[int] = mapped_column(default=0)  # attempts begun
+    error: Mapped[dict[str, Any] | None]  # {code, message, errors: [{pointer, code, message}]} of the last failure
+    attempt: Mapped[int] = mapped_column(default=0)  # attempts begun; released ones do not count
     max_attempts: Mapped[int]
     run_at: Mapped[datetime]  # not claimed before this moment
     lease_token: Mapped[str | None] = mapped_column(Id)  # new at each claim; guards every write of the worker

@@ -1,1 +1,1 @@
-"""The Open Inference Protocol: converts request tensors to rows, and predictions to output tensors."""
+"""Convert requests of the Open Inference Protocol to rows, and predictions to its output tensors."""

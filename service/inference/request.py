@@ -66,7 +66,7 @@ def read_body(body: bytes, header_length: str | None) -> tuple[dict[str, Any], m
 
 
 def read_inference(given: Mapping[str, Any], binary: memoryview, schema: espalier.Schema, *, limit: int) -> Inference:
-    """Read a request of at most `limit` rows; raise `ValidationFailed` with every fault, or `TooLarge`."""
+    """Read a request of at most `limit` rows; raise `ValidationFailed` with the faults found, or `TooLarge`."""
     reader = _Reader(schema, limit=limit)
     parameters = reader.parameters(given, "")
     inference_id, subject = given.get("id"), parameters.get("subject")
@@ -145,7 +145,7 @@ class _Reader:
             yield name, bool(binary)
 
     def tensors(self, given: object, binary: memoryview) -> list[Tensor]:
-        """Return the tensors of the valid inputs; raise `TooLarge` before decoding one with too many rows."""
+        """Return the tensors that can be decoded; raise `TooLarge` before decoding one with too many rows."""
         most = len(self.names)
         if not isinstance(given, list) or not 1 <= len(given) <= max(most, 1):
             message = f"must be a list of 1 to {most} tensors: one per attribute, or one matrix of all attributes"

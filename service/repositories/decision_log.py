@@ -1,6 +1,6 @@
 """Group commit for the decision log: records that wait at the same time are committed together.
 
-`append` commits in the thread of a caller, since a switch to another thread takes longer than the commit. The first
+`append` commits in the thread of a caller, since a switch to another thread may take longer than the commit. The first
 caller is the leader: it commits the waiting records. The next leader is the first caller that still waits::
 
     request 1   leads ── commit 1 ──┐ answers

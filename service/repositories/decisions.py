@@ -186,8 +186,8 @@ def find(session: Session, decision_id: str) -> Decision:
 def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor: str | None = None) -> Page[Decision]:
     """Return a page of decisions: newest record first, and the rows of a record in order.
 
-    The rows of a packed record are decoded to find those that match. To bound this work, a page may have fewer than
-    `limit` decisions, even none, and still have a cursor.
+    If `wanted` has a label or a leaf, packed records are decoded to find the matching rows. To bound this work, a page
+    may have fewer than `limit` decisions, even none, and still have a cursor.
     """
     query = _records().where(*_conditions(wanted)).order_by(DecisionRecord.id.desc()).limit(MAX_RECORDS_A_PAGE)
     cursor_id, cursor_place = "", -1
@@ -229,7 +229,7 @@ def _conditions(wanted: Filter) -> Iterator[Any]:
         yield DecisionRecord.time >= wanted.from_time
     if wanted.to_time is not None:
         yield DecisionRecord.time < wanted.to_time
-    # Only records of a single row have a label and a leaf; the rows of other records are compared one by one.
+    # Only records of a single row in JSON have a label and a leaf; the rows of others are compared one by one.
     is_opened = or_(DecisionRecord.n_rows > 1, DecisionRecord.packed.is_not(None))
     if wanted.label is not None:
         # The label 3 of a query means the text "3" or the number 3.

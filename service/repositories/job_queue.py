@@ -10,7 +10,7 @@
 
 A worker holds a claim: the id of a job and the token of its lease. While it works, it renews the lease. If a lease is
 not renewed for ``ESPALIER_LEASE_SECONDS``, another worker ends it, and the job may be claimed again. Each write checks
-both id and token, so a worker that has lost its lease writes nothing. Every transition is recorded in `job_events`.
+both id and token, so a worker that has lost its lease saves no result. Every transition is recorded in `job_events`.
 """
 
 import random

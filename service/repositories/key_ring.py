@@ -57,8 +57,7 @@ class KeyRing:
     def caller_of(self, source: Sessions, key_id: str, *, digest: str | None = None) -> Caller:
         """Return the caller of a key. `digest` is the hash of the secret to check; None if it was checked before.
 
-        Raises:
-            Unauthenticated: There is no such key, the digest differs, or the key was revoked or has expired.
+        Raises `Unauthenticated` if there is no such key, the digest differs, or the key was revoked or has expired.
         """
         record = self._record(source, key_id)
         stored = NO_DIGEST if record is None else record.secret_sha256

@@ -105,10 +105,7 @@ def find_version(session: Session, name: str, number: int | None = None) -> Vers
 
 
 def newest_version_id(session: Session, name: str) -> str:
-    """Return the id of the newest version that is not archived.
-
-    Raises `Conflict` if all are archived, and `NotFound` if there is no version.
-    """
+    """Return the id of the newest version that is not archived; raise `NotFound`, or `Conflict` if all are archived."""
     version_id: str | None = session.scalar(NEWEST, {"model": name}) if _is_text(name) else None
     if version_id is None:
         find_version(session, name)
@@ -123,7 +120,7 @@ def list_versions(session: Session, name: str, *, limit: int = 50, cursor: str |
 
 
 def version_numbers(session: Session, *, names: Collection[str] | None = None) -> Sequence[tuple[str, int, bool]]:
-    """Return (model name, number, is not archived) for each version of the models `names` (None: all), newest first."""
+    """Return (model, number, is not archived) of the newest `MAX_LISTED` versions of the models `names` (None: all)."""
     query = select(ModelName.name, Version.number, Version.archived.is_(None)).join_from(Version, ModelName)
     query = query if names is None else query.where(ModelName.name.in_(names))
     return session.execute(query.order_by(Version.id.desc()).limit(MAX_LISTED)).all()

@@ -81,7 +81,9 @@ class ColumnChange(fields.BaseSchema):
     """A new declaration of a column; members that are left out do not change, but a kind may be inferred again."""
 
     name = fields.Text("name of the column", required=True)
-    kind = fields.word(KINDS, "kind; left out: unchanged, but inferred for numbers that were ignored or the target")
+    kind = fields.word(
+        KINDS, "kind; left out: unchanged, but inferred for numbers that are or were the target, or were ignored"
+    )
     role = fields.word(
         [role for role in ROLES if role != espalier.Role.TARGET],
         "role of the column; to change the target, give the member `target` of this request",

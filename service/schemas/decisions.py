@@ -36,8 +36,6 @@ class DecisionQuery(fields.PageQuery):
 
 
 class OfDecision(fields.OfVersion):
-    """The decision that a response is about, and the version that made it."""
-
     decision_id = fields.Text("id of the decision")
 
 
@@ -82,7 +80,10 @@ class Change(fields.BaseSchema):
     attribute = fields.Text("name of the attribute")
     before = fields.Label("the value in the row; null: missing", data_key="from")
     after = fields.Label("the value after the change", data_key="to")
-    distance = fields.Number("the difference divided by the training range; 1 for another category or a missing value")
+    distance = fields.Number(
+        "difference divided by the training range; ordinal: steps between the categories, divided by the largest "
+        "number of steps; 1 for another nominal category or a missing value"
+    )
     cost = fields.Number("the distance times the attribute's cost")
 
 
@@ -100,7 +101,7 @@ class Counterfactuals(OfDecision):
 
     answer = fields.Nested(Answer, "the prediction for the unchanged row")
     counterfactuals = fields.ListOf(fields.Nested(Counterfactual))
-    complete = fields.Boolean("true: the search is exact; false: it stopped early because the model is too large")
+    complete = fields.Boolean("false: in a very large model, the search stopped early, before it had found `max`")
 
 
 class OutcomeRequest(fields.BaseSchema):

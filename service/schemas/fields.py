@@ -183,7 +183,7 @@ def matching(pattern: str, description: str, *, error: Any, **options: Any) -> T
 
 
 def printable(description: str, *, longest: int, **options: Any) -> Text:
-    """Return a field documented as 1 to `longest` printable characters; the code that stores the text checks it."""
+    """Return a field documented as 1 to `longest` printable characters; the code that uses the text checks it."""
     return Text(description, schema={"pattern": f"^{PRINTABLE}{{1,{longest}}}$"}, **options)
 
 
@@ -277,7 +277,5 @@ def page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
 
 
 class OfVersion(BaseSchema):
-    """The version that a response comes from."""
-
     model = Text()
     version = Integer()

@@ -120,7 +120,7 @@ REQUEST: Mapping[str, Any] = {
         "inputs": {
             "type": "array",
             "minItems": 1,
-            "description": "a tensor per attribute, or one matrix of all attributes in the order of the schema",
+            "description": "one tensor per attribute at most, or a matrix of all attributes in the order of the schema",
             "items": INPUT,
         },
         "outputs": {

@@ -118,8 +118,6 @@ class PairedTest(fields.BaseSchema):
 
 
 class Difference(PairedTest):
-    """The best candidate compared with another one."""
-
     better = fields.Text("name of the best candidate")
     other = fields.Text("name of the other candidate")
     by = fields.Number("difference of the measure; at least 0")
@@ -127,8 +125,6 @@ class Difference(PairedTest):
 
 
 class PruningEffect(PairedTest):
-    """A candidate with pruning compared with the same candidate without pruning."""
-
     pruned = fields.Text("name of the candidate with pruning")
     unpruned = fields.Text("name of the candidate without")
     gain = fields.Number("improvement of the measure by pruning; below 0: deterioration")
@@ -213,8 +209,8 @@ class TrainingJobRequest(fields.BaseSchema):
     memory_limit = fields.strict_integer(
         2**24,
         MAX_MEMORY,
-        "bytes of memory for the table: the table stays on disk, and the model is the same. Not with "
-        "a holdout. Default: a table that needs more than the memory of a job stays on disk if the parameters allow it",
+        "bytes of memory for the table, which then stays on disk; the model is the same. A holdout is not possible. "
+        "Default: a table that needs more than the memory of a job stays on disk if the request allows it",
         load_default=None,
         allow_none=True,
     )
@@ -280,4 +276,4 @@ class EvaluationJobRequest(fields.BaseSchema):
         load_default=0.0,
         validate=validate.Range(0, 1, max_inclusive=False, error="must be a share of at least 0 and below 1"),
     )
-    seed = fields.strict_integer(0, MAX_SEED, "seed of the folds, of a holdout and of the label noise", load_default=0)
+    seed = fields.strict_integer(0, MAX_SEED, "seed of the folds and the label noise, not of a holdout", load_default=0)

@@ -60,8 +60,6 @@ class ModelChange(fields.BaseSchema):
 
 
 class Version(fields.BaseSchema):
-    """An immutable version of a model."""
-
     model = fields.Text(attribute="model.name")
     number = fields.Integer(data_key="version")
     parent_number = fields.Integer("the version that this one was pruned from", allow_none=True, data_key="parent")
@@ -160,8 +158,6 @@ class Importances(fields.BaseSchema):
 
 
 class Accuracy(fields.OfVersion):
-    """The accuracy of a version over the decisions whose outcome is known."""
-
     n_outcomes = fields.Integer("number of decisions whose outcome is known, over which all figures are computed")
     accuracy = fields.Number("share of correct predictions (classification)", allow_none=True)
     classes = fields.ListOf(fields.Label("a class"), "order of the classes in the confusion matrix")

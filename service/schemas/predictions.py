@@ -17,8 +17,6 @@ ALIAS_MEANING: Final = "alias of the version that predicts; default: `production
 
 
 class Step(fields.BaseSchema):
-    """One test on the path to a leaf."""
-
     node = fields.Integer()
     attribute = fields.Text()
     test = fields.Text("`<=` compares with a threshold, `in` with a set of categories, `known` tests for a value")
@@ -49,8 +47,6 @@ class Condition(fields.BaseSchema):
 
 
 class Flags(fields.BaseSchema):
-    """Attributes of a row whose values are missing, or do not occur in the training data."""
-
     missing = fields.ListOf(fields.Text(), "attributes without a value")
     unseen = fields.ListOf(fields.Text(), "attributes with a category that does not occur in the training data")
 
@@ -233,8 +229,10 @@ class Possible(fields.BaseSchema):
 class Consultation(fields.OfVersion):
     settled = fields.Boolean("whether the prediction is the same for all possible unknown values")
     next = fields.Nested(Question, "the attribute to find out next; absent once the prediction is settled")
-    possible = fields.ListOf(fields.Nested(Possible), "the classes that are still possible (classification)")
-    range = fields.ListOf(fields.Number(), "the smallest and the largest number that are still possible (regression)")
+    possible = fields.ListOf(fields.Nested(Possible), "the classes of the leaves still reachable (classification)")
+    range = fields.ListOf(
+        fields.Number(), "smallest and largest possible number (regression; with linear leaves only beside `answer`)"
+    )
     label = fields.Label("the class, once it is settled (classification)")
     value = fields.Number("the number, once it is settled (regression)")
     answer = fields.Nested(Answer, "the whole prediction, once nothing is left to ask")

@@ -26,7 +26,7 @@ QUOTED: Final = frozenset(',"\n\r')
 
 
 class CsvLines:
-    """CSV (RFC 4180) with a header line."""
+    """CSV with a header line, quoted as in RFC 4180; each line ends in LF alone."""
 
     content_type = f"{CSV}; charset=utf-8"
 

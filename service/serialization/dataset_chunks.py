@@ -56,7 +56,7 @@ def decode_chunks(
 ) -> Iterator[tuple[int, espalier.Dataset]]:
     """Yield the rows ``start:stop`` of the data set, chunk by chunk, as (number of the first row, rows).
 
-    Each chunk must have some of these rows. `places` has the indices of the features to read in `schema`, in ascending
+    Each chunk must have some of these rows. `places` has the indices in `schema` of the features to read, in ascending
     order; other columns are not decompressed.
     """
     pyarrow = load_pyarrow()
@@ -72,7 +72,7 @@ def decode_chunks(
 def join_rows(
     parts: Iterable[tuple[int, espalier.Dataset]], schema: espalier.Schema, *, start: int, stop: int
 ) -> espalier.Dataset:
-    """Join the parts that `decode_chunks` or `Store.rows` yields into the rows ``start:stop``; all have this schema."""
+    """Join parts of `schema` that `decode_chunks` or `Store.rows` yields into the rows ``start:stop``."""
     columns: tuple[Any, ...] = tuple(
         np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in schema.features
     )

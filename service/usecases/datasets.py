@@ -92,7 +92,7 @@ def registered_data_set(
     Raises:
         ValidationFailed: No store is set, or the reference is not legal or names no Parquet file.
         StoreUnavailable: The store does not answer.
-        StoreChanged: A file has changed.
+        StoreChanged: A file is gone or has changed.
         DataError, SchemaError, TooLarge, Unavailable: As for `run_order`.
     """
     if settings.store == "none":
@@ -134,10 +134,7 @@ def _new_of(document: Mapping[str, Any]) -> NewDataSet:
 
 
 def profile_data_set(session: Session, data_set_id: str, *, log_base: str) -> dict[str, Any]:
-    """Return the profile of a data set; raise `Conflict` if it has no target.
-
-    The member ``sample`` is the number of rows that were read; None if all rows were read.
-    """
+    """Return the profile of a data set; raise `Conflict` if it has no target."""
     row = datasets.find_data_set(session, data_set_id)
     if row.task is None:
         raise errors.Conflict("the data set declares no target, which a profile needs: declare one")

@@ -223,7 +223,4 @@ CHECKS: Mapping[str, Callable[[Settings, Engine | None], Iterator[Found]]] = {
     "store": _store,
     "keys": _keys,
 }
-"""The checks that follow those of the settings and of the database, in this order.
-
-If the database does not answer, their second argument is None.
-"""
+"""The checks after those of settings and database. If the database does not answer, their second argument is None."""

@@ -49,10 +49,7 @@ class JobRequest:
         return collect_faults(self.faults, relocate(below, elsewhere))
 
     def data_set(self, at: str = "") -> DataSet | None:
-        """Return the data set that the request (or its part at the pointer `at`) names; None if it names none.
-
-        If there is no data set of this id, add a fault and return None.
-        """
+        """Return the data set that the request (or its part at `at`) names; None if it names none, or after a fault."""
         part = self.members[at.removeprefix("/")] if at else self.members
         if "dataset" not in part:
             return None

@@ -86,11 +86,7 @@ def archive_version(session: Session, name: str, number: int) -> Version:
 
 
 def delete_version(session: Session, name: str, number: int) -> None:
-    """Delete a version; its number is not used again.
-
-    Raises `Conflict` if it has decisions, an alias points or pointed at it, a version was pruned from it, or an
-    unfinished job uses it.
-    """
+    """Delete a version; its number is not used again. Raises `Conflict` if something refers to it (see the module)."""
     model = find_model(session, name, lock=True)
     version = find_version(session, name, number)
     for reference in _references(session, model, version):

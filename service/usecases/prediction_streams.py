@@ -77,7 +77,6 @@ READERS: Final[Mapping[str, Callable[[PredictionStream, espalier.Schema, IO[byte
     CSV: answer_csv,
     NDJSON: answer_json_lines,
 }
-"""Maps the content type of the input to the function that answers it."""
 
 
 def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:

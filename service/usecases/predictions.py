@@ -1,7 +1,7 @@
 """Answer rows, or a table of rows, with a version; a durable log commits each decision before its answer is returned.
 
-A request with a row that cannot be read is refused as a whole, unless such rows are skipped. All rows of a refused
-request are logged nevertheless: an invalid row with its faults, every other row as not answered.
+A request with a row that cannot be read is refused as a whole, unless such rows are skipped. All rows of a
+request refused for this reason are logged nevertheless: an invalid row with its faults, every other as not answered.
 """
 
 import time

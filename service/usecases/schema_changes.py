@@ -26,9 +26,9 @@ def redeclared(
     """Return the same rows under another declaration.
 
     `changes` may have ``target, task, missing_values, columns: [{name, kind, role, categories}]``; all else stays.
-    A kind that is not given is inferred again for a new numeric target; for a column of numbers as categories that was
-    the target or ignored; and for a column with new ``missing_values`` whose kind a notice doubts (`DOUBTS`).
-    The notices of unchanged columns stay, except ``copy_of_target``.
+    A kind that is not given is inferred again for a new numeric target or a new task; for a column of numbers as
+    categories that was the target or ignored; and for a column that is read again, but not in ``columns``, and whose
+    kind a notice doubts (`DOUBTS`). The notices of unchanged columns stay, except ``copy_of_target``.
     """
     before, notices = dataset.schema, list(notices)
     declared, tokens = _changed(before, changes, notices, columns=dataset.columns)
@@ -185,7 +185,7 @@ def _declaration(
 
 
 def _are_numbers(labels: Sequence[espalier.Label]) -> bool:
-    """Return whether the labels are different numbers, each spelled as usual, so that numbers hold the same."""
+    """Return whether the labels are different numbers, each spelled as usual, so that numbers can replace them."""
     numbers = {espalier.number_from_text(text): text for text in map(str, labels)}
     are_usual = [text in (str(number), f"{number:.0f}") for number, text in numbers.items() if number is not None]
     return len(labels) == are_usual.count(True)

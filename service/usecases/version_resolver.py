@@ -24,8 +24,7 @@ from service.repositories.model_cache import LoadedVersion, ModelCache
 CACHE_SECONDS: Final = 1.0  # from the start of the look-up
 MAX_CACHED: Final = 1024  # results of look-ups
 
-OperatingPointDict = Mapping[str, Any]
-"""The JSON form of an operating point: ``{"label": …, "probability": …}``."""
+OperatingPointDict = Mapping[str, Any]  # the JSON form of an operating point: {"label": …, "probability": …}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedVersion:
-    """The version that answers, with the operating point of its model; `alias` is None if no alias was looked up."""
+    """The version that answers, with the operating point of its model; `alias` is None if none selected it."""
 
     version: LoadedVersion
     alias: str | None

@@ -47,7 +47,7 @@ class ShownColumn:
     summary: str  # the number of categories, and the first ones
     order: str | None  # text of the field for the categories, one per line; None: too many, or one is not a line
     n_lines: int  # height of the field
-    is_number: bool  # whether it has no categories
+    is_number: bool  # whether it has numbers or dates, and no categories were typed
 
 
 @pages.page("/datasets", Scope.READ)

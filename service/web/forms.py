@@ -91,7 +91,7 @@ def text_of_lines(texts: Sequence[str]) -> str | None:
 
 
 def labels_named(text: str, categories: Sequence[espalier.Label]) -> list[espalier.Label]:
-    """Return what each line of a text field means that is not blank; see `label_named`."""
+    """Return the label that each line of a text field names, without blank lines; see `label_named`."""
     return [label_named(line, categories) for line in text.splitlines() if line.strip()]
 
 
@@ -106,7 +106,7 @@ def label_named(text: str, categories: Sequence[espalier.Label]) -> espalier.Lab
 
 
 def moved(problem: Problem, places: Mapping[str, str]) -> Problem:
-    """Return the problem with the start of each fault's path replaced by `places`."""
+    """Return the problem with other paths of its faults: `places` maps the start of a path to its replacement."""
     moved_pointer = relocate("", places)
     faults = tuple(replace(fault, path=moved_pointer(fault.path)) for fault in problem.faults)
     return replace(problem, faults=faults)

@@ -20,7 +20,7 @@ ANY_SCOPE = tuple(Scope)
 
 @pages.page("/", *ANY_SCOPE)
 def home() -> Response:
-    """Show models with the versions in force, and the newest jobs, data sets and decisions."""
+    """Show models with their aliases, and the newest jobs, data sets and decisions."""
     service, caller = current_service(), current_caller()
     lists: dict[str, Any] = {}
     with read_session(service.sessions) as opened:

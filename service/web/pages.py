@@ -28,7 +28,7 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "same-origin",  # without a referrer a form is sent with the origin "null"
 }
-MAX_FORM_MB = 16  # of all fields that are not files
+MAX_FORM_MB = 16  # of each field of a multipart form that is not a file
 UPLOADS = "pages.upload"
 
 

@@ -44,7 +44,7 @@ class Cell:
 
 @pages.page(f"{MODEL}/try", Scope.PREDICT)
 def try_model(name: str) -> Response:
-    """Show the form for the version that the query names or, if it names none, for the version in force."""
+    """Show the form for the version that the query names, else for the version that answers by default."""
     return _try_page(_resolved(name, request.args), {})
 
 

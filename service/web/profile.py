@@ -1,4 +1,4 @@
-"""The profile of a data set: the information of each attribute on the target, with small pictures."""
+"""The profile of a data set: how informative each attribute is about the target, with small pictures."""
 
 from dataclasses import dataclass
 from typing import Any

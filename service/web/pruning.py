@@ -121,7 +121,7 @@ def _path_of(model: espalier.Model) -> Sequence[Step]:
 
 
 def _steps(path: espalier.PruningPath) -> Sequence[Step]:
-    """Return the trees of a path: all, or at most `MAX_STEPS`, evenly spaced by the logarithm of their leaves."""
+    """Return the trees of a path: all, or `MAX_STEPS` at most, evenly spaced by the logarithm of their size."""
     n_steps = len(path.alpha)
     places = np.arange(n_steps)
     if n_steps > MAX_STEPS:

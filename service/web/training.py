@@ -47,7 +47,7 @@ def request_training() -> Response:
 
 @pages.page("/train/form", Scope.TRAIN, methods=("POST",))
 def training_form() -> Response:
-    """Show the form for another preset or pruning method, as a part of a page; nothing typed is lost."""
+    """Show the form for another preset or pruning method, as a part of a page; fields that remain keep their text."""
     return _form_page("_train.html", request.form)
 
 

@@ -140,7 +140,7 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     for first_row, rows in parts:
         context.progress.state[0] = first_row / data_set.n_rows
         began, answers = time.perf_counter(), espalier.predict_table(model, rows)
-        with read_session(context.source) as session:  # for each chunk, so that a new mask takes effect at once
+        with read_session(context.source) as session:  # a new mask applies from the next chunk on
             settings = settings_of(session, version.id)
         record = table_record(model, rows, answers, erased=settings.mask, rules=payload["explain"] != "none")
         content = record.to_bytes(with_rules=True)

@@ -136,7 +136,7 @@ def _work_once(worker: Worker, child: Child) -> bool:
 def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
     """Watch an attempt to its end and save the outcome; return the state of the job and whether the attempt failed.
 
-    If another worker has the job, return "taken over" for the state; if this worker was stopped first, "not saved".
+    The state is "taken over" if another worker has ended the lease, and "not saved" if this worker was stopped first.
     """
     claim = attempt.claim
     try:

@@ -30,12 +30,9 @@ if TYPE_CHECKING:
     from service.worker.handlers import JobContext
 
 PREFIX: Final = "espalier-job-"
-BYTES_A_CELL: Final = 24
-"""Bytes per cell that a training in memory needs: 8 for the table, up to 16 for the sorted columns."""
-BYTES_OF_PROCESS: Final = 2**27
-"""Additional bytes for the libraries and for reading."""
-IN_USE_SECONDS: Final = 0.5
-"""Seconds between two checks of a folder that an attempt of a lost worker still uses."""
+BYTES_A_CELL: Final = 24  # for a training in memory: 8 for the table, up to 16 for the sorted columns
+BYTES_OF_PROCESS: Final = 2**27  # additional bytes for the libraries and for reading
+IN_USE_SECONDS: Final = 0.5  # between two checks of a folder that an attempt of a lost worker still uses
 
 
 def memory_limit(

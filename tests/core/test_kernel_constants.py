@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from espalier.config import training_parameters
+from espalier.config.criteria import CRITERIA
 
 ROOT = Path(__file__).parents[2]
 HEADERS = [
     path.relative_to(ROOT) for path in sorted((ROOT / "espalier").rglob("*.pxd")) if "cdef enum" in path.read_text()
 ]
 WORDS = {
-    "criterion": (*training_parameters.CLASS_CRITERIA, *training_parameters.NUMBER_CRITERIA),
+    "criterion": tuple(CRITERIA),
     "nominal": training_parameters.NOMINAL_SPLITS,
     "numeric": training_parameters.NUMERIC_SPLITS,
     "missing": training_parameters.MISSING_STRATEGIES,

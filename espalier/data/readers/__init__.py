@@ -83,7 +83,7 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
 
     Args:
         table: The table.
-        **declared: As in `dataset_from_columns`. A declared kind overrides the column's type.
+        **declared: As in `dataset_from_columns`, without `limits`. A declared kind overrides the column's type.
 
     Raises:
         DataError: `table` is not a table or has no rows, or as in `dataset_from_columns`.

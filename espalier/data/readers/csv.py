@@ -45,7 +45,7 @@ def read_csv(source: Source, assembler: TableAssembler, *, size: int = BLOCK_BYT
     Raises:
         DataError: The text is not UTF-8, has NUL characters or quotes that do not close, lacks names or rows, or has a
             duplicate name, a row with a wrong number of cells, or a cell that is too long for the csv module.
-        TooLarge: A line is too long, there are too many columns, or such a long cell also exceeds the limits.
+        TooLarge: A line is too long, there are too many columns, or a cell too long for the csv module exceeds a limit.
     """
     try:
         blocks = csv_blocks(source, size=size)
@@ -87,8 +87,8 @@ def parse_columns(
         missing_values: Texts that mean a missing value in a column of numbers. In a column of texts, they are labels.
 
     Returns:
-        The columns; None if the block is not UTF-8 or has NUL, a cell does not have the type of its column, or pyarrow
-        might split a line differently from the csv module.
+        The columns; None if the block is not UTF-8 or has NUL, a line has a wrong number of cells, a cell does not have
+        the type of its column, or pyarrow might split a line differently from the csv module.
     """
     arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
     arrow_types = {

@@ -38,8 +38,8 @@ class EncodedColumns(Arguments):
     training values; for NOMINAL_KIND, the code of the category; for BINARIES_KIND, the rank of the category.
     n_codes: int32 (F), number of categories in the schema.
     order_place: int32 (F), the attribute's row in the table of presorted orders; not read for NOMINAL_KIND.
-    value: float64. The values of attribute i, by rank, are ``value[value_start[i]:value_start[i + 1]]``. NOMINAL_KIND
-    has none. value_start: int64 (F + 1).
+    value: float64. The values of attribute i, by rank, are ``value[value_start[i]:value_start[i + 1]]``: for
+    BINARIES_KIND the ranks themselves, for NOMINAL_KIND none. value_start: int64 (F + 1).
     recode: int32, the rank of each category of BINARIES_KIND attributes, in the same form. recode_start: int64 (F + 1).
     many_valued: int32 (F), 1 for an attribute that `average_gain_guard` leaves out of the average, unless all are 1.
     cost: float64 (F), cost of each attribute. first_attribute: number of the attribute of the first column. It is above
@@ -50,8 +50,8 @@ class EncodedColumns(Arguments):
 class Targets(Arguments):
     """The target and the weights of the rows.
 
-    target_class: int32 (n), zeros for a regression. target: float64 (n), zeros for a classification.
-    weight: float64 (n), above 0.
+    target_class: int32 (n), zeros for a regression. target: float64 (n), zeros for a classification. weight: float64
+    (n), above 0. If a tree is grown level by level, an array that is not read may be shorter.
     """
 
 

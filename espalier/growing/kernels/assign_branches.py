@@ -68,7 +68,7 @@ def write_codes(work, nodes, branches, candidates, chosen):
 
 
 def _threshold_of(work, chosen, ints):
-    """Return a configured cut point, or the midpoint of two values. If `observed`, lower this to a training value."""
+    """Return a configured cut point or a midpoint; if `observed`, the largest training value up to the midpoint."""
     if ints[c.INT_CUT_POINT] >= 0:
         return work.cut_points.value[ints[c.INT_CUT_POINT]]
     first = work.columns.value_start[chosen]

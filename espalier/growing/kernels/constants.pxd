@@ -1,4 +1,4 @@
-# The numbers of constants.py, for kernels.
+# All constants of the kernels. constants.py has those that Python also needs.
 cdef enum:
     INFORMATION_GAIN = 0
     GAIN_RATIO = 1

@@ -1,7 +1,7 @@
 """The constants of `constants.pxd` that Python also needs.
 
-A criterion, a split type or a missing-value strategy is numbered by its position in its table in
-`espalier.config.training_parameters`; classification criteria come first. A cost function has its position plus 1.
+A criterion is numbered by its position in `espalier.config.criteria.CRITERIA`; a split type or a missing-value strategy
+in its table in `espalier.config.training_parameters`. A cost function has its position there plus 1.
 
 Columns of the tables of candidates::
 
@@ -11,7 +11,7 @@ Columns of the tables of candidates::
     INT_ABOVE       the least rank above the threshold. For an order of the categories: the index at which it is split
     INT_UNKNOWN     the branch of the rows with unknown value, -1 if the candidate does not place them
     INT_CUT_POINT   the index of a given cut point, -1 if the threshold is computed from two values
-    INT_HEURISTIC   1 if only some orders of the categories were searched, so that a better subset may exist
+    INT_HEURISTIC   1 if a better subset may exist, because only some orders of the categories were searched
     REAL_GAIN       the gain
     REAL_SCORE      the score by which candidates are compared
     REAL_SECOND     the size of the second largest branch; unknown rows count only if INT_UNKNOWN places them

@@ -2,7 +2,7 @@
 
 A node that may still be split owns the range ``start:stop`` of the master sequence, whose entries are (row, weight),
 and the same range of each presorted order. Its children take over that range. If they need more room, because a row
-with an unknown value goes down several branches, they are written at the top::
+with an unknown value goes down several branches, and other entries follow the range, they are written at the top::
 
     master   | pending | pending |  current node  |        free          depth-first: the first child c0 is split next,
                                  start          stop = top               so the current range ends at the top, unless

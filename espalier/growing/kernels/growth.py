@@ -97,7 +97,7 @@ class Branches:
     n: number of branches. fallback: the branch of rows with unknown value, -1 if such rows go down all branches.
     of_row: int32 (n_rows), the branch of each row, -1 if it has none because its value is unknown.
     of_code: int32 (n_categories), the branch of each category of a subset split, -1 between uses.
-    weight: float64 (most), weight of the known rows of each branch, plus unknown_weight in the branch INT_UNKNOWN.
+    weight: float64 (most), weight of the known rows of each branch; unknown_weight is added to branch INT_UNKNOWN.
     n_rows: int64 (most), number of rows of each branch, -1 for a leaf. at: int64 (most), where the next row of each
     branch is written. known_weight: sum of `weight`. unknown_weight, n_unknown: weight and number of unknown rows.
     """

@@ -58,7 +58,7 @@ def reserve(nodes, n_nodes, n_codes):
 
 
 def partition_node(rows, branches, n_rows, n_needed):
-    """Move a node's rows in the master sequence to the `n_needed` entries of those children that may be split."""
+    """Partition a node's rows in the master sequence among its children that may be split: `n_needed` rows in all."""
     with cython.nogil:
         partition_rows(rows, branches, 0, n_rows, 0, n_needed)
 

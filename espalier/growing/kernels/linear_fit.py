@@ -153,7 +153,7 @@ def cell(fit, regressor, row):
 def standardise(fit):
     """Compute the mean and the population standard deviation of each listed regressor, and list those that vary.
 
-    A regressor does not take part if it has a value beyond `LARGEST_CELL`, or if its deviation is rounded to 0.
+    A regressor with a value beyond `LARGEST_CELL`, or with a deviation rounded to 0 or infinity, does not take part.
     """
     fit.n_active = 0
     for place in range(fit.n_listed):

@@ -1,4 +1,4 @@
-# The numbers of node_columns.py, for kernels.
+# All columns of the tables. node_columns.py has those that Python also reads.
 cdef enum:
     PARENT = 0
     FEATURE = 1

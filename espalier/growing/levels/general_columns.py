@@ -1,6 +1,6 @@
 """Columns of the general grower: their candidates, marks and partitions. See also `binary_columns`.
 
-The result of every method depends only on the columns and on the levels that the caller gives. Each method first
+The result of every method depends only on the training data and on the levels that the caller gives. Each method first
 updates the state (which rows belong to which open node) to these levels, from the root if necessary.
 """
 
@@ -255,7 +255,7 @@ class GeneralWorker(ColumnWorker):
         self._current = -1
 
     def _partition_rows(self, nodes: Sequence[tuple[OpenNode, Mark]]) -> None:
-        """Partition the master sequence in place, unless rows that go down several branches make it longer."""
+        """Partition the master sequence, in place unless the children of a node have more rows than the node."""
         rows = self._growth.rows
         is_longer = any(mark.n_needed > node.n_rows for node, mark in nodes)
         n_rows, at = sum(mark.n_needed for _, mark in nodes), 0

@@ -49,7 +49,7 @@ class ScanResult:
 
 
 class Worker(Protocol):
-    """A worker holds some columns. Every result depends only on these columns and on the levels so far."""
+    """A worker holds some columns, the target and the weights. Results depend only on these and the levels so far."""
 
     @property
     def attributes(self) -> tuple[int, ...]:
@@ -95,7 +95,7 @@ class ColumnWorker:
         return marks
 
     def _advance(self, levels: Sequence[Level]) -> None:
-        """Append to the state the `levels` that it lacks; begin again at the root if they are of another tree."""
+        """Append to the state the `levels` that it lacks; begin again at the root if it includes other levels."""
         n_known = len(self._levels)
         if n_known > len(levels) or any(mine is not level for mine, level in zip(self._levels, levels, strict=False)):
             self._begin()
@@ -137,7 +137,7 @@ class Method(Protocol):
     def finish(self, tables: NodeTables, subtrees: dict[int, Subtree]) -> tuple[Nodes, Array | None]:
         """Return the nodes of the whole tree, and a mask of those whose subset of categories may not be the best.
 
-        The mask is None if there are no such nodes. `subtrees` are keyed by their root's number.
+        None means that there are no such nodes. `subtrees` are keyed by their root's number.
         """
 
 

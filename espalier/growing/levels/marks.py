@@ -1,7 +1,7 @@
 """The result of a level: the split of each open node, and the branch of each of its rows.
 
-The branch vectors of all levels and the prepared columns determine everything else. So a lost worker can be replaced,
-and an interrupted training can continue::
+The levels so far, the prepared columns, the target and the weights determine everything else. So a lost worker can be
+replaced, and an interrupted training can continue::
 
     columns  ──scan──►  candidates  ──choose──►  splits  ──mark──►  branch vectors  ──partition──►  next level
 """
@@ -15,7 +15,7 @@ from espalier.arrays import Array
 from espalier.growing.parallel import Job
 
 OpenNode = Job
-"""A node that may be split. Its rows are the range ``start:stop`` of every row sequence."""
+"""A node that may be split; see `Job`. The row sequences of a level have no rows of other nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,8 @@ class Level:
 def next_open(open_nodes: list[OpenNode], level: Level, first_child: Mapping[int, int]) -> list[OpenNode]:
     """Return the open nodes of the next level.
 
-    In the row sequences, the rows of a split node are replaced by its open children's rows, the last child's first.
+    In each row sequence, the rows of a split node are replaced by those of its open children, the last child's first.
+    The rows of nodes that are not split are dropped.
 
     Args:
         open_nodes: The open nodes of this level.

@@ -6,7 +6,7 @@
     sort    rows of each range, by value  →  order, distinct values, and the rank of each row of the range
     merge   ranks of all ranges, by row   →  codes
 
-After four counts, a range has a single value, so its rows need not be sorted.
+After four counts, a range that still has too many rows has a single value, so its rows need not be sorted.
 """
 
 from collections.abc import Callable, Iterator

@@ -26,7 +26,7 @@ from espalier.progress import Progress
 
 MAX_CELLS_COPIED: Final = 4_000_000
 REASONS: Final[dict[str, tuple[Callable[[TrainingConfig], bool], str]]] = {
-    "criterion": (lambda config: config.criterion == "absolute_error", "medians need the ranks of all targets"),
+    "criterion": (lambda config: config.how_split.of_medians, "medians need the ranks of all targets"),
     "missing": (lambda config: config.missing == "surrogate", "surrogates compare each column with every other"),
     "max_leaf_nodes": (lambda config: config.max_leaf_nodes is not None, "best-first order is not level by level"),
     "validation_stop": (lambda config: config.validation_stop, "each split is tested on held-out rows"),
@@ -93,8 +93,8 @@ class LevelOptions:
         store: Where the prepared columns are written.
         max_cells: A node of at most this number of cells (rows times columns) is grown in memory, unless
             `cost_function` is set. At most `grow_levels.BATCH_SIZE` times this number of cells is copied at a time.
-        max_rows_sorted: Maximum number of rows of a column that are sorted at a time.
-        n_workers: Number of parts that the columns are divided into.
+        max_rows_sorted: Maximum number of rows of a column of numbers or dates that are sorted at a time.
+        n_workers: Maximum number of parts that the columns are divided into.
         levels: The levels of an interrupted training, which continues after them.
         save: Called with each new level.
         create_workers: Returns a worker for each spec.

@@ -10,8 +10,8 @@ order of their branches. The index of a packed node is its *place*; ``node[place
 A leaf is its own first child, and its threshold is infinity, so a row that has arrived stays there. Sixteen rows take
 every step together without a branch in the code; while one row waits for memory, the others proceed.
 
-Rows with a missing value, and trees with other tests than numeric ones, are also processed sixteen at a time, but with
-branches in the code; a row that has arrived is replaced by the next one.
+If one of the sixteen lacks a tested value, and for the last rows and for trees with other than numeric tests, a loop
+with branches in the code moves up to sixteen rows at a time; the next row replaces a row that has arrived.
 """
 
 import cython
@@ -209,7 +209,7 @@ def average_leaves(tree, answers, values, row_step, rows, node, share, mixed):
 
 
 def max_open(parent, child_start):
-    """Return the largest number of nodes that are pending while one row takes every branch; arrays as in `Tree`."""
+    """Return an upper bound of the nodes that are pending while one row takes every branch; arrays as in `Tree`."""
     counts = np.ones(parent.shape[0], np.int64)
     n_open: cython.longlong[::1] = counts
     most: cython.longlong = 1

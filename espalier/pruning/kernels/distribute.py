@@ -155,7 +155,7 @@ def rows_at_leaves(state):
 
 
 def make_room(state, n_arrived, first, lacking):
-    """Lengthen the free space of the buffer from `n_arrived` to `first`. Return where the pending parts then begin."""
+    """Enlarge the buffer's free space, ``n_arrived:first``, by at least `lacking`. Return where pending parts begin."""
     old_row, old_weight = np.asarray(state.row), np.asarray(state.weight)
     n_pending = len(old_row) - first
     room = 2 * len(old_row) + lacking

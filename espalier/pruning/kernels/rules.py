@@ -26,7 +26,7 @@ def change_condition(fails, place, step, n_failing, failing_sum):
 
 
 def sum_gains(n_failing, failing_sum, weight, missed, gained, gained_missed):
-    """Sum weight and loss: of the rows that fail no condition, and for each condition of the rows that fail only this.
+    """Sum weight and loss of the rows that fail no condition and, for each condition, of the rows that fail only it.
 
     weight, missed: float64 (rows), the row's weight and its weighted loss. gained, gained_missed: float64 (conditions),
     written: the sums of each condition. Returns (weight, loss) of the rows that fail no condition.

@@ -40,7 +40,7 @@ class PruningState:
     """
 
     # mass is the sum of a node's stats; estimate is the estimated errors of its subtree. whole and whole_estimate are
-    # the same for only the row parts that are not marked, as their rows go down one branch at every test.
+    # like stats and estimate, but without marked row parts: they count rows that go down one branch at every test.
     #
     # extra has the class weights of the rows that an estimate adds to each leaf of a branch. is_touched marks the
     # leaves that get such rows; touched lists them in the order in which rows reach them. listed and arriving are the
@@ -262,7 +262,7 @@ def errors_of_branch(state, frame, place, largest_at, highest):
 
 
 def errors_with_extra(state, largest):
-    """Return the estimated errors of a branch with the extra rows at its touched leaves."""
+    """Return the estimated errors of a branch with the extra rows at its touched leaves, but without parts of rows."""
     is_whole: cython.bint = state.distribution.divides[largest]
     total: cython.double = state.whole_estimate[largest] if is_whole else state.estimate[largest]
     for each in range(state.n_touched):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from espalier.growing.grow import CRITERIA
+from espalier.config.criteria import CRITERIA
 from espalier.growing.kernels.arguments import GrowParameters, Medians, Sums, Targets, Workspace
 from espalier.growing.kernels.constants import ROWS_BETWEEN_CHECKS
 from espalier.growing.kernels.splits.deviations import write_prefixes
@@ -15,7 +15,7 @@ def workspace(rank, value, target, weight, *, stop=0.0):
         progress=np.array([0.0, stop]),
     )  # fmt: skip
     targets = Targets(target_class=np.zeros(len(target), np.int32), target=target, weight=weight)
-    parameters = GrowParameters(criterion=CRITERIA.index("absolute_error"))
+    parameters = GrowParameters(criterion=list(CRITERIA).index("absolute_error"))
     return Workspace(parameters=parameters, targets=targets, sums=Sums(weight=weight), medians=medians)
 
 

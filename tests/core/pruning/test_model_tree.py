@@ -50,7 +50,7 @@ def test_a_regression_tree_of_constants_is_pruned_by_its_means():
 
 def test_other_methods_do_not_weigh_linear_models():
     model = train(line(), "m5", pruning=None, holdout=Holdout(fraction=0.3))
-    with pytest.raises(NotApplicable, match="linear models"):
+    with pytest.raises(NotApplicable, match="must be model_tree if leaf is linear"):
         prune(model, "reduced_error", dataset=line())
 
 

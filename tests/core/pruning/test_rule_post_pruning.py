@@ -389,14 +389,13 @@ def test_class_weights_count_in_the_default_and_in_the_answers():
     assert sorted(rule.weight for rule in rules.rules if rule.weight) == pytest.approx([4, 4])
 
 
-@pytest.mark.parametrize(
-    ("given_rows", "reason"),
-    [(PruningRows(), "give the data set"), (PruningRows(dataset_from_rows(noisy(), target="y")), "not learned from")],
-)
-def test_rows_that_are_not_there_are_asked_for(given_rows, reason):
-    model = train(dataset_from_rows(noisy(), target="y"), "cart")
-    with pytest.raises(NotApplicable, match=reason):
-        post_prune_rules(model, RulePostPruning(), given_rows, Progress())
+def test_rows_that_are_not_there_are_asked_for():
+    data = dataset_from_rows(noisy(), target="y")
+    model = train(data, "cart")
+    with pytest.raises(NotApplicable, match=r"must not be rules, .* is not given"):
+        prune(model, "rules")
+    with pytest.raises(NotApplicable, match="needs rows that it has not learned from"):
+        prune(model, "rules", dataset=data)
 
 
 def test_the_pessimistic_estimate_is_refused_for_a_regression():

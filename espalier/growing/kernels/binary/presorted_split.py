@@ -83,7 +83,7 @@ def _take_split(data, search, column, start, stop, n_left, numerator, denominato
 
 
 def _least_room(n_left, stop, n_rows):
-    """Return the least denominator of the splits of a block."""
+    """Return a lower bound of the denominators of the splits of a block."""
     here = cython.cast(cython.double, n_left) * cython.cast(cython.double, n_rows - n_left)
     there = cython.cast(cython.double, stop) * cython.cast(cython.double, n_rows - stop)
     return min(here, there)

@@ -168,7 +168,7 @@ def score_candidate(work, gain, information, ints, reals):
     """Set the candidate's gain and score.
 
     The score is the gain, the gain ratio or the normalized gain, weighed by the attribute's cost if a cost function is
-    set. A gain within rounding error of 0 becomes 0. With costs, a gain of at most `negligible_gain` has the score 0.
+    set. A gain within rounding error of 0 becomes 0. With costs, a gain of at most `negligible_gain` is scored like 0.
 
     information: split information in bits, read only under gain_ratio. If it is 0, the candidate's test becomes LEAF,
     and gain and score are not set.

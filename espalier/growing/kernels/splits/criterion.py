@@ -153,7 +153,7 @@ def with_cost(parameters, score, cost, paid):
 
     Sources: Nunez (1991), Tan and Schlimmer (1990), Norton (1989). The result of Nunez is a base-2 logarithm, so that
     large gains do not overflow. An attribute that a node above tests (`paid`) costs 0 under Nunez. Under the other two,
-    which divide by the cost, it costs as much as the cheapest attribute.
+    which divide by the cost, it costs ``parameters.cheapest``.
     """
     if parameters.cost_function == c.NO_COSTS:
         return score

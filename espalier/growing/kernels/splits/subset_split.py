@@ -163,8 +163,8 @@ def _set_right(work):
 def _order_categories(work, which):
     """Sort the categories present, and write the order into categories.order. Of equal ones, the lower code is first.
 
-    A regression sorts by mean target, two classes by the share of the second class. More classes sort by the share of
-    class `which` or, if `which` is n_classes, along the principal component of the class shares.
+    The key is the mean target in a regression, and the share of the second class with two classes. With more classes,
+    it is the share of class `which` or, if `which` is n_classes, the coordinate along the principal component.
     """
     n_classes = work.parameters.n_classes
     if n_classes > 2 and which == n_classes:

@@ -18,6 +18,7 @@ from espalier.export.pmml import pmml, pmml_obstacle
 from espalier.export.program import Exported, Program, program_of
 from espalier.export.python_source import python_source
 from espalier.model.model import Model
+from espalier.model.rules import RuleList
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.version import __version__
 
@@ -146,7 +147,9 @@ def _notes(model: Model) -> Iterator[str]:
     """Yield the first lines of a file, in ASCII. They have no names from the data: a name could end a comment."""
     yield f"Written by Espalier {__version__} from the model document with the SHA-256"
     yield hashlib.sha256(to_json(model.trained or model)).hexdigest()
-    yield f"Missing values and categories that training did not see: {model.missing_strategy}"
+    is_list = isinstance(model.body, RuleList) and model.preparation.imputed is None
+    handled = "a condition on them does not hold" if is_list else model.missing_strategy
+    yield f"Missing values and categories that training did not see: {handled}"
     if model.missing_strategy != model.config.missing:
         yield "(another strategy than in training)"
     if model.operating_point is not None:

@@ -23,11 +23,12 @@ from espalier.data.dataset import Column, Dataset
 from espalier.errors import ConfigError, Fault
 from espalier.growing import binary_data, binary_grower, finalize, general_grower
 from espalier.growing.encode import encoded_columns
+from espalier.growing.kernels import constants as c
 from espalier.growing.kernels.arguments import GrowParameters, Targets, Workspace
 from espalier.growing.training_data import TrainingData, many_valued, training_data, with_imputed
 from espalier.growing.workspace import Validation, looks_beyond_node, work_arrays
 from espalier.model.preparation import Preparation
-from espalier.model.tree import Tree
+from espalier.model.tree import MAX_NODES, Tree
 from espalier.progress import Progress
 from espalier.threads import n_threads, thread_pool
 
@@ -89,6 +90,7 @@ def finished_tree(
 
     `is_heuristic` is a mask of the nodes whose subset of categories may not be the best, or None if there are none.
     """
+    general_grower.raise_for(c.TOO_MANY_NODES if len(nodes.test) > MAX_NODES else c.DONE, data.attributes)
     n_categories = [len(feature.categories) for feature in data.attributes]
     tree, order = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
     searched = set() if is_heuristic is None else set(tree.feature[is_heuristic[order]].tolist()) - {-1}

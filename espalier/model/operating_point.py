@@ -9,7 +9,7 @@ import numpy as np
 from espalier.arrays import Floats, Ints
 from espalier.data.labels import class_code, legal_classes
 from espalier.data.number_parsing import is_number
-from espalier.errors import ConfigError, Fault
+from espalier.errors import ConfigError, Fault, pointer
 
 FIELDS: Final = ("label", "probability")
 
@@ -65,7 +65,7 @@ def operating_point_from_dict(document: object, classes: Sequence[Any]) -> Opera
     if not isinstance(document, dict):
         raise ConfigError([Fault("", "wrong_type", 'must be an object such as {"label": "yes", "probability": 0.3}')])
     faults = [
-        Fault(f"/{name}", "unknown_field", f"there is no such field; legal: {', '.join(FIELDS)}")
+        Fault(pointer(name), "unknown_field", f"there is no such field; legal: {', '.join(FIELDS)}")
         for name in document
         if name not in FIELDS
     ]

@@ -44,7 +44,7 @@ class BoxContent:
 
     Attributes:
         head: The tested attribute, the answer of a leaf, or what is folded, line by line.
-        notes: Weight of the training rows, and the answer, errors, deviation, number of leaves or node, line by line.
+        notes: Weight of the training rows, and the answer, errors, deviation, leaf count or node number, line by line.
         value: If the box is a test on the path of the row, the row's value, as in ``it is 85``; else "".
         shares: Shares of the legend's classes, then of all others together; empty for a regression, or without rows.
         spread: For a regression: the node's answer and standard deviation. None for a classification, for a node
@@ -108,7 +108,7 @@ class _Writer:
         value = "" if step is None else value_text(step)
         shares = self._shares(stats, weight) if self.model.schema.classes else ()
         spread = None
-        if not self.model.schema.classes and len(stats) == 1 and weight > 0:
+        if not self.model.schema.classes and box.form != "more" and weight > 0:
             answer = self.predictor.answers[box.node]
             spread = answer.mean if answer.value is None else answer.value, answer.std or 0.0
         return BoxContent(
@@ -124,7 +124,7 @@ class _Writer:
     def _head_and_notes(self, box: Box, weight: str) -> tuple[str, list[str]]:
         leaves = counted(box.n_leaves, "leaf", "leaves")
         if box.form == "more":
-            return f"{len(box.nodes):,} more branches", [f"{leaves} · {weight}"]
+            return counted(len(box.nodes), "more branch", "more branches"), [f"{leaves} · {weight}"]
         if box.form == "folded":
             return f"{leaves} folded", [f"{weight} · {self._answer(box.node)}", f"node {box.node}"]
         if box.form == "test":
@@ -196,8 +196,9 @@ def _fitted(texts: Sequence[str], size: float, *, most: int, bold: bool = False)
 
 
 def _weight_text(model: Model, weight: float) -> str:
-    """Return the weight of training rows as text: as a number of rows if it is whole and there is no weight column."""
-    if model.schema.weight is None and weight == math.floor(weight):
+    """Return the weight of training rows as text: as a number of rows if it is whole and no row has another weight."""
+    has_weights = model.schema.weight is not None or model.config.class_weight is not None
+    if not has_weights and weight == math.floor(weight):
         return f"{_number(weight)} {'row' if weight == 1 else 'rows'}"
     return f"weight {_number(weight)}"
 

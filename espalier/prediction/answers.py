@@ -43,7 +43,7 @@ class Prediction(NamedTuple):
             weighted by the row's shares. None for a classification.
         support: Training weight at the leaf; for several leaves, the mean, weighted by the row's shares. If a leaf has
             none, its `distribution` and `std` are those of the nearest ancestor that training rows reached.
-        leaf: Number of the rule, or of the node where the row ends; of several, that with the row's largest share.
+        leaf: Number of the rule or of the path's last node; for several, the one with the largest share of the row.
         nodes: The nodes on the path to `leaf`, root first; for a rule, only its number.
         visits: The paths that the row takes, largest share of the row first; at most 100 of them.
         n_visits: Number of all paths that the row takes.

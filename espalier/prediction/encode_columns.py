@@ -188,7 +188,7 @@ def target_of(model: Model, dataset: Dataset) -> Array:
 def _recode(
     given: Feature, wanted: Feature, column: Array, missing: MissingValues
 ) -> tuple[Floats | None, list[Fault]]:
-    """Return an array that maps each code of `given` to the code of the same category in `wanted`, or to UNSEEN.
+    """Return an array that maps codes of `given` to those of the same categories in `wanted`, to UNSEEN or to MISSING.
 
     Its last entry is for the code -1 (missing). It is None if both have the same codes. The faults are the cells of
     `column` that `cell_reader` refuses in rows.

@@ -80,7 +80,7 @@ def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, 
     """Read CSV, given as text, bytes or a path, as rows to predict; see `espalier.rows_from_text` for the cells.
 
     Raises:
-        DataError: The source is not CSV in UTF-8, has a NUL, lacks names or rows, repeats a name, or has uneven lines.
+        DataError: The source is not CSV in UTF-8, has no rows, repeats a name, or its lines differ in number of cells.
     """
     if isinstance(source, Path):
         with opened(source) as file:

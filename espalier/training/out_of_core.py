@@ -156,7 +156,7 @@ def work_folder(named: Path | None) -> Iterator[Path]:
     """Create a temporary folder or use the named folder, and remove the folder at the end.
 
     If the work is stopped, the cluster fails, or another error occurs after levels were saved, a named folder stays
-    without its columns, so that the training can continue. If `named` is None, folders of killed processes go, too.
+    without its columns, so that the training can continue. Temporary folders of killed processes are removed, too.
 
     Raises:
         ConfigError: The named folder has other files in it, cannot be used, or is used by another process.

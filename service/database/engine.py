@@ -67,7 +67,7 @@ def connect_read_only(settings: Settings) -> Engine:
         return connect(settings, pool=NullPool)
     file.stat()
     # If no process has the file open, it is opened as immutable: otherwise SQLite would create a file beside it.
-    is_open = file.with_name(f"{file.name}-wal").exists()
+    is_open = all(file.with_name(f"{file.name}-{name}").exists() for name in ("wal", "shm"))
     uri = f"file:{quote(str(file))}?{'mode=ro' if is_open else 'immutable=1'}"
     options: dict[str, Any] = {"json_deserializer": orjson.loads, "poolclass": NullPool}
     return create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True), **options)

@@ -172,8 +172,6 @@ class Accuracy(fields.OfVersion):
 
 
 class AliasEvent(fields.BaseSchema):
-    """One change of an alias; the newest is in force."""
-
     model = fields.Text(attribute="version.model.name")
     alias = fields.Text()
     version = fields.Integer("the version that the alias points at after this change", attribute="version.number")

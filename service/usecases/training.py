@@ -75,7 +75,7 @@ def check_folds(request: JobRequest, pruner: object, place: str, *, n_rows: int)
 def check_counts(
     request: JobRequest, data_set: DataSet, configs: Mapping[str, espalier.TrainingConfig], held_out: HeldOut
 ) -> None:
-    """Add a fault for each ``poisson`` criterion if a training row has a target below 0.
+    """Add a fault for each ``poisson`` criterion if a training row of weight above 0 has a target below 0.
 
     `configs` maps the JSON pointer of each criterion to its configuration. If the holdout has a fault, nothing is
     checked, since the training rows are not known.
@@ -87,7 +87,7 @@ def check_counts(
     targets = load_targets(request.session, data_set)
     if targets.target is None:
         return
-    below = targets.target < 0
+    below = (targets.target < 0) & (targets.weight > 0)
     if held_out.rows is not None:
         below[espalier.held_out_rows(held_out.rows, targets)] = False
     for place in places if below.any() else ():

@@ -7,6 +7,7 @@ crash ends only the sandbox process. That process reads one order and writes one
             {"redeclare": {"schema", "n_rows", "notices", "chunks", "changes"}, …}
             {"register": {"store", "files", "folder", "declared"}, "memory_mb", "seconds"}
     stdout  {"data_set": {…}} | {"error": "DataError" | "SchemaError", "faults": […]} | {"error": "memory"}
+            {"error": "unexpected", "where"} (without the message of the exception, which may quote a cell)
             {"error": "TooLarge", "what", "limit"} | {"error": "StoreChanged" | "StoreUnavailable", "message", "reason"}
 
 `input` and `output` are file descriptors. A file of chunks has the contents of all chunks, one after the other. Its
@@ -19,6 +20,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -85,8 +87,8 @@ def run_order(
         _sandboxes.release()
     if process.returncode == -signal.SIGXCPU:
         raise too_slow
-    if process.returncode > 0:  # an unexpected exception; a crash has a negative code
-        raise ServiceError(f"reading a table failed: {process.stderr.decode(errors='replace')}")
+    if process.returncode > 0:  # a crash has a negative code
+        raise ServiceError(f"the process that reads a table failed with exit code {process.returncode}")
     match orjson.loads(process.stdout) if process.returncode == 0 else None:
         case {"data_set": document}:
             return document  # type: ignore[no-any-return]
@@ -98,6 +100,8 @@ def run_order(
             raise StoreChanged(message)
         case {"error": "StoreUnavailable", "message": message, "reason": reason}:
             raise StoreUnavailable(message, reason=reason)
+        case {"error": "unexpected", "where": where}:
+            raise ServiceError(f"reading a table failed: {where}")
         case {"error": "memory"}:
             raise espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
     raise espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])
@@ -112,9 +116,9 @@ def main() -> None:
     try:
         answer = _answer(order)
     except Exception as error:
-        if not _ran_out_of_memory(error):
-            raise
-        answer = {"error": "memory"}
+        lines = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
+        unexpected = {"error": "unexpected", "where": f"{type(error).__name__} at {', '.join(lines[-5:])}"}
+        answer = {"error": "memory"} if _ran_out_of_memory(error) else unexpected
     sys.stdout.buffer.write(orjson.dumps(answer))
 
 

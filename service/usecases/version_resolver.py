@@ -146,10 +146,10 @@ def _version_id(session: Session, name: str, number: int | None, alias: str | No
     pointed_at = aliases.version_id(session, name, wanted)
     if pointed_at is not None:
         return pointed_at, wanted
-    newest = models.newest_version_id(session, name)
     if alias is not None:
+        models.find_model(session, name)
         raise NotFound("alias", f"{name}/{alias}")
-    return newest, None
+    return models.newest_version_id(session, name), None
 
 
 def _answering_settings(session: Session, version: LoadedVersion) -> ModelSettings:

@@ -29,6 +29,7 @@ HEADERS: Mapping[str, str] = {
     "Referrer-Policy": "same-origin",  # without a referrer a form is sent with the origin "null"
 }
 MAX_FORM_MB = 16  # of each field of a multipart form that is not a file
+MAX_UPLOAD_FIELDS = 20  # of a form with a file
 UPLOADS = "pages.upload"
 
 
@@ -81,6 +82,7 @@ def begin() -> None:
     """Identify the caller, check its scope and model, and refuse a change that comes from another site."""
     request.max_form_memory_size = MAX_FORM_MB * 2**20
     if request.endpoint == UPLOADS:
+        request.max_form_parts, request.max_form_memory_size = MAX_UPLOAD_FIELDS, 2**20
         request.max_content_length = current_service().settings.max_upload_mb * 2**20
     session.begin_session()
     needed = pages.scopes[request.endpoint or ""]

@@ -142,9 +142,11 @@ def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
     try:
         outcome = _watch(worker, attempt)
         attempt.child.kill()  # the system frees the child's memory while the outcome is saved
-        n_nodes = (outcome.summary.get("n_nodes") or 0) if isinstance(outcome, NewVersion) else 0
-        if n_nodes > (most := worker.settings.max_nodes):
-            message = f"the tree has {n_nodes} nodes, at most {most} are allowed: limit max_depth, or prune it"
+        size = outcome.summary if isinstance(outcome, NewVersion) else {}
+        counted = ("n_nodes",) if size.get("n_nodes") else ("n_rules", "n_conditions")
+        if sum(size.get(name) or 0 for name in counted) > (most := worker.settings.max_nodes):
+            parts = " and ".join(f"{size[name]} {name.removeprefix('n_')}" for name in counted)
+            message = f"the model has {parts}, at most {most} are allowed: limit max_depth, or prune it"
             outcome = Failed("too_large", message)
         return _save(worker, claim, outcome), isinstance(outcome, Failed)
     except LeaseLost:

@@ -141,7 +141,7 @@ def dataset_from_file(path: Path | str, *, form: str | None = None, **declared: 
         OSError: The file cannot be read.
     """
     form = format_of(path) if form is None else form
-    with opened(path) as source:
+    with opened(path, limits=declared.get("limits", UNLIMITED)) as source:
         return read_source(source, form, **declared)
 
 
@@ -166,7 +166,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
         return dataset_from_file(source, form="csv", **declared)
     content = io.BytesIO(source.encode(errors="surrogatepass") if isinstance(source, str) else source)
     try:
-        return read_source(Source(content, is_file=True), "csv", **declared)
+        return read_source(Source(content, limits=declared.get("limits", UNLIMITED), is_file=True), "csv", **declared)
     except DataError as error:
         first = error.faults[0]
         if isinstance(source, bytes) or first.code != "empty" or len(source.splitlines()) != 1:

@@ -118,7 +118,7 @@ class ValueDomain:
         return min(abs(value / 2 - self.own / 2) / (self.scale.span / 2), LARGEST)
 
     def nearest(self, box: Box) -> float | None:
-        """Return the box's legal value nearest to `own`, or to the middle (unordered: the first) if `own` is absent."""
+        """Return the box's legal value nearest to `own`, or to the middle if `own` is absent; None if there is none."""
         if not box.has_values(self.feature):
             return None
         if self.feature.coded:

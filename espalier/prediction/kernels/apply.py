@@ -209,7 +209,7 @@ def average_leaves(tree, answers, values, row_step, rows, node, share, mixed):
 
 
 def max_open(parent, child_start):
-    """Return an upper bound of the nodes that are pending while one row takes every branch; arrays as in `Tree`."""
+    """Return an upper bound of the number of nodes pending while one row takes every branch; arrays as in `Tree`."""
     counts = np.ones(parent.shape[0], np.int64)
     n_open: cython.longlong[::1] = counts
     most: cython.longlong = 1

@@ -256,6 +256,18 @@ def test_a_parquet_file_of_more_rows_than_allowed_is_refused_by_what_it_says_or_
         read(as_arrow({"a": list(range(100))}), "arrow", limits=Limits(rows=99))
 
 
+def test_a_named_file_has_the_limits_of_a_stream(tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_bytes(b"column\n1\n")
+    lines = tmp_path / "table.ndjson"
+    lines.write_bytes(b'{"column": 1}\n')
+    for limits, source in ((Limits(content=3), file), (Limits(content=3), lines), (Limits(line=3), lines)):
+        with pytest.raises(TooLarge):
+            dataset_from_file(source, limits=limits)
+    with pytest.raises(TooLarge):
+        dataset_from_csv(file.read_bytes(), limits=Limits(content=3))
+
+
 # Packed
 
 

@@ -145,3 +145,5 @@ def test_the_first_lines_name_the_strategy_for_missing_values(form: str) -> None
         named = missing or model.config.missing
         text = espalier.export_model(model, form, missing=missing)
         assert f"Missing values and categories that training did not see: {named}\n" in str(text)
+    rules = espalier.export_model(espalier.extract_rules(model), form)
+    assert "training did not see: a condition on them does not hold\n" in str(rules)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from espalier import Dataset, Feature, FeatureKind, Role, Schema, training_config
+from espalier import DataError, Dataset, Feature, FeatureKind, Role, Schema, training_config
 from espalier.config.presets import resolved
 from espalier.growing import binary_data, binary_grower, grow as growing
 from espalier.growing.binary_data import row_bits_of
@@ -158,3 +158,13 @@ def test_an_entry_of_an_order_holds_every_class_and_at_least_16_million_rows() -
         assert n_classes <= 1 << (32 - row_bits)
         assert 1 << row_bits >= 1 << 24
     assert [row_bits_of(n_classes) for n_classes in (0, 2, 3, 4, 5, 256)] == [31, 31, 30, 30, 29, 24]
+
+
+def test_a_tree_of_too_many_nodes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = table(300, 2)
+    n_nodes = tree_of(data).n_nodes
+    monkeypatch.setattr(growing, "MAX_NODES", n_nodes)
+    assert tree_of(data).n_nodes == n_nodes
+    monkeypatch.setattr(growing, "MAX_NODES", n_nodes - 1)
+    with pytest.raises(DataError, match="the tree would have more than"):
+        tree_of(data)

@@ -18,6 +18,7 @@ from espalier import (
     Schema,
     dataset_from_columns,
     dataset_from_csv,
+    dataset_from_rows,
     explain,
     extract_rules,
     predict,
@@ -27,6 +28,8 @@ from espalier import (
     to_text,
     train,
 )
+from espalier.plotting.boxes import box_contents
+from espalier.plotting.colours import legend_of
 from espalier.plotting.selection import select_nodes
 from tests.core.planted import (
     MIXED,
@@ -116,6 +119,23 @@ def test_many_branches_of_one_node_share_a_box_in_the_picture_and_none_is_lost()
     assert svg.count("data-node=") == 24  # the node, and 23 of its branches
     assert "177 more branches" in svg
     assert "177 of 200 leaves folded" in svg
+
+
+def test_a_box_of_one_further_branch_of_a_regression_shows_its_rows_and_no_answer():
+    names = [f"v{number:03d}" for number in range(101)] * 2
+    rows = {"v": names, "y": [float(name[1:]) for name in names]}
+    fields = {"nominal": "multiway", "missing": "fractional"}
+    model = train(dataset_from_columns(rows, target="y", task="regression"), "cart", **fields)
+    contents = box_contents(select_nodes(model, path={}, max_branches=24), legend_of(model))
+    further = [each for each in contents if each.head == ("1 more branch",)]
+    assert [(each.notes, each.spread) for each in further] == [(("1 leaf · 2 rows",), None)]
+
+
+def test_class_weights_are_no_rows():
+    rows = [{"x": x, "y": "yes" if x > 6 else "no"} for x in range(10)]
+    model = train(dataset_from_rows(rows, target="y"), "cart", class_weight={"yes": 2, "no": 1})
+    assert "weight 13" in to_svg(model)
+    assert "13 rows" not in to_svg(model)
 
 
 # Subtrees

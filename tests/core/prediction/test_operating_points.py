@@ -207,6 +207,7 @@ def test_a_point_may_name_a_number_of_another_type_and_a_refusal_lists_the_class
         ({"label": "a", "probability": math.nan}, ["/probability"]),
         ({"label": "a", "probability": math.inf}, ["/probability"]),
         ({"label": "a", "probability": 0.5, "cost": 1}, ["/cost"]),
+        ({"label": "a", "probability": 0.5, "a/b": 1}, ["/a~1b"]),
     ],
 )
 def test_what_is_no_point_is_refused_with_every_fault(document: object, paths: list[str]) -> None:

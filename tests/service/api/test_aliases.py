@@ -89,6 +89,10 @@ def test_an_alias_that_is_not_there_does_not_answer(served: Served) -> None:
     assert "nobody" in assert_problem(served.post("/v1/models/tennis/predict?alias=nobody", ROW), 404)["detail"]
     assert_problem(served.post("/v1/models/other/predict?alias=nobody", ROW), 404)
     assert_problem(served.post("/v1/models/tennis/predict?alias=", ROW), 422, "/alias")
+    for version in (1, 2, 3):
+        served.client.post(f"/v1/models/tennis/versions/{version}/archive")
+    assert_problem(served.post("/v1/models/tennis/predict?alias=nobody", ROW), 404)
+    assert_problem(served.post("/v1/models/tennis/predict", ROW), 409)
 
 
 @pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])

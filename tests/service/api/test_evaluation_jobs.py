@@ -179,6 +179,10 @@ def test_a_target_that_cannot_be_counts_is_said_at_the_request(served: Served) -
     for holdout, place in (({"rows": [99]}, "/holdout/rows"), ({"fraction": 1e-9}, "/holdout")):
         for job, asked in (("training", training), ("evaluation", body)):
             assert_problem(served.post(f"/v1/{job}-jobs", asked | {"holdout": holdout}), 422, place)
+    weighted = "a,y,w\n" + "".join(f"{a},{a % 7 - 3}.5,{int(a % 7 > 2)}\n" for a in range(40))
+    unused = served.upload(weighted, target="y", weight="w")["id"]
+    for job, asked in (("training", training), ("evaluation", body)):
+        assert served.post(f"/v1/{job}-jobs", asked | {"dataset": unused}).status_code == 202
     below = {"holdout": {"rows": [row for row in range(40) if row % 7 < 3]}}
     for job, asked in (("training", training), ("evaluation", body)):
         assert served.post(f"/v1/{job}-jobs", asked | below).status_code == 202

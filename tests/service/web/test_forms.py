@@ -75,6 +75,16 @@ def test_a_refused_upload_keeps_what_was_typed(visitor: Browser) -> None:
     }
 
 
+@pytest.mark.parametrize("fields", [{f"field {n}": "x" for n in range(30)}, {"name": "x" * 2_000_000}])
+def test_an_upload_has_few_and_short_fields_beside_its_file(visitor: Browser, fields: dict[str, str]) -> None:
+    parts = ({"csrf": visitor.token()} | fields).items()
+    body = "".join(f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n' for name, text in parts)
+    answer = visitor.client.post(
+        "/ui/datasets", data=f"{body}--b--\r\n", content_type="multipart/form-data; boundary=b"
+    )
+    assert answer.status_code == 413
+
+
 def test_a_file_of_no_known_kind_is_told_at_its_field(visitor: Browser) -> None:
     html = visitor.refused("/datasets", file=(io.BytesIO(b"x"), "picture.png"))
     assert "must end in" in faults_of(html, "file")

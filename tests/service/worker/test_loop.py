@@ -85,8 +85,9 @@ def test_a_job_that_succeeds_leaves_one_version_that_names_it(shared: Sessions) 
 
 
 @ON_SQLITE
-def test_a_tree_with_more_nodes_than_are_allowed_is_not_kept(settings: Settings, source: Sessions) -> None:
-    config = espalier.config_to_dict(espalier.training_config("cart"))
+@pytest.mark.parametrize("pruning", [None, {"method": "rules", "estimate": "pessimistic"}])
+def test_a_model_that_is_larger_than_allowed_is_not_kept(settings: Settings, source: Sessions, pruning: Any) -> None:
+    config = espalier.config_to_dict(espalier.training_config("cart", pruning=pruning))
     payload = {"model": "drugs", "dataset": keep_data_set(source), "preset": "cart", "config": config}
     process = process_context().Process(target=worker.run, args=(replace(settings, max_nodes=2),))
     process.start()
@@ -99,6 +100,7 @@ def test_a_tree_with_more_nodes_than_are_allowed_is_not_kept(settings: Settings,
     assert job.error is not None
     assert (job.error["code"], job.attempt) == ("too_large", 1)
     assert "at most 2" in job.error["message"]
+    assert ("nodes" if pruning is None else "rules and") in job.error["message"]
     assert _versions(source) == []
 
 

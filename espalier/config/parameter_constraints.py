@@ -208,7 +208,7 @@ def parameters_to_dict(parameters: Any) -> dict[str, Any]:
 
 
 def thawed(value: Any) -> Any:
-    """Return the JSON form of a frozen value: a tuple of pairs becomes an object, another tuple a list."""
+    """Return the JSON form of a frozen value: a tuple of pairs becomes an object, any other tuple becomes a list."""
     if isinstance(value, tuple) and value and all(isinstance(item, tuple) and len(item) == 2 for item in value):
         return {key: thawed(item) for key, item in value}
     if isinstance(value, tuple):

@@ -93,8 +93,10 @@ class ColumnEncoder:
             cells[cells < 0 if source.coded else np.isnan(cells)] = source.imputed
 
 
-def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
+def encode_columns(model: Model, dataset: Dataset, *, may_lack: bool = False) -> ColumnEncoder:
     """Return the model's attributes, read from `dataset` and encoded; columns match by name, categories by label.
+
+    With `may_lack`, an attribute that `dataset` lacks has no value in any row.
 
     Raises:
         DataError: An attribute of the model is missing or of another kind, or an unseen category has another type.
@@ -104,14 +106,15 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
     imputed, listed = model.preparation.imputed, MissingValues.of(model.schema.missing_values)
     for number, feature in enumerate(model.schema.attributes):
         place = dataset.schema.place(feature.name)
-        if place is None:
+        if place is None and not may_lack:
             faults.append(Fault("", "missing_column", f"the attribute {feature.name!r} of the model is missing"))
             continue
-        given = dataset.schema.features[place]
+        given = Feature(feature.name, FeatureKind.NOMINAL) if place is None else dataset.schema.features[place]
         if not is_compatible(given, feature):
             faults.append(Fault("", "kind", f"{feature.name!r} must be {feature.kind}, here it is {given.kind}"))
             continue
-        column, missing = np.asarray(dataset.columns[place]), listed.besides(feature.categories)
+        column = np.full(dataset.n_rows, -1, np.int32) if place is None else np.asarray(dataset.columns[place])
+        missing = listed.besides(feature.categories)
         if feature.kind is FeatureKind.NUMERIC and not given.coded:
             column = missing.mask(column.astype(np.float64, copy=False)) if missing.numbers else column
         recode, column_faults = _recode(given, feature, column, missing)

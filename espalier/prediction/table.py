@@ -1,7 +1,7 @@
 """Predict the rows of a table, column by column: only a row that reaches several leaves becomes a Python object."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,11 +67,10 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
     ['yes', 'no']
     """
     reading = with_missing_strategy(model, missing)
-    whole = _with_all_attributes(reading, attributes_of(dataset, model.schema))
-    cells = encode_columns(reading, whole)
+    cells = encode_columns(reading, attributes_of(dataset, model.schema), may_lack=True)
     many = predict_batch(reading, cells)
-    absent = np.array([column.missing() for column in cells.columns]).reshape(-1, whole.n_rows)
-    unseen = np.array([column.unseen() for column in cells.columns]).reshape(-1, whole.n_rows)
+    absent = np.array([column.missing() for column in cells.columns]).reshape(-1, cells.n_rows)
+    unseen = np.array([column.unseen() for column in cells.columns]).reshape(-1, cells.n_rows)
     classes = reading.schema.classes
     codes, numbers = (many.answers, None) if classes else (None, many.answers)
     leaves, several = many.leaves, {}
@@ -98,18 +97,5 @@ def check_table(model: Model, schema: Schema) -> None:
         DataError: Attributes have another kind than in the model, or the table has no attribute of the model.
     """
     nothing: list[Column] = [np.empty(0, np.int32) if feature.coded else np.empty(0) for feature in schema.features]
-    encode_columns(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))
+    encode_columns(model, Dataset(schema, tuple(nothing)), may_lack=True)
     check_has_attributes([feature.name for feature in schema.features], model.schema)
-
-
-def _with_all_attributes(model: Model, dataset: Dataset) -> Dataset:
-    there = {feature.name for feature in dataset.schema.features}
-    lacking = [feature for feature in model.schema.attributes if feature.name not in there]
-    if not lacking:
-        return dataset
-    nothing: list[Column] = [
-        np.full(dataset.n_rows, -1, np.int32) if feature.coded else np.full(dataset.n_rows, np.nan)
-        for feature in lacking
-    ]
-    features = (*dataset.schema.features, *lacking)
-    return Dataset(replace(dataset.schema, features=features), (*dataset.columns, *nothing))

@@ -146,7 +146,7 @@ def _limit(parameters: Pessimistic) -> Any:
 
 @lru_cache
 def _deviation(confidence: float, quantile: str) -> float:
-    """Return z, which a standard normal variable exceeds with probability `confidence`; at least 0."""
+    """Return z of `added_errors`, at least 0. For ``c45``, it is interpolated in the table of C4.5."""
     if quantile == "c45":
         return float(np.interp(confidence, C45_CONFIDENCES, C45_DEVIATIONS))
     return -NormalDist().inv_cdf(confidence) if confidence < 0.5 else 0.0

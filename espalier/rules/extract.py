@@ -39,7 +39,8 @@ def extract_rules(model: Model) -> Model:
     """
     if isinstance(model.body, RuleList):
         return model
-    refuse_linear(model)
+    if model.linear is not None:
+        raise NotApplicable("the leaves answer with linear models: only a leaf with a value gives a rule")
     tree, answers = model.tree, tree_predictor(model).value.tolist()
     rules = []
     for leaf, conditions in merged_paths(model):
@@ -143,16 +144,6 @@ def leaf_stats(tree: Tree, leaf: int) -> tuple[float, ...]:
     while tree.weight[leaf] <= 0 and leaf > 0:
         leaf = int(tree.parent[leaf])
     return tuple(tree.stats[leaf].tolist())
-
-
-def refuse_linear(model: Model) -> None:
-    """Refuse a model tree, because its leaves have no value that a rule could state.
-
-    Raises:
-        NotApplicable: The model is a model tree.
-    """
-    if model.linear is not None:
-        raise NotApplicable("the leaves answer with linear models: only a leaf with a value gives a rule")
 
 
 def intersection(first: Condition, second: Condition) -> Condition:

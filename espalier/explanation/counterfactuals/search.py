@@ -196,7 +196,7 @@ class _Choice:
 
     Attributes:
         stays: Whether the row's own value, known or missing, stays.
-        box: The known values that send a whole row down this path; empty if the attribute must not change.
+        box: The known values with which the row, undivided, takes this path; empty if the attribute must not change.
         value: The value in `box` that is nearest to the row's own; None if the own value stays.
     """
 

@@ -46,7 +46,7 @@ def _rounding_error(work):
 
 
 def start_search(work, attribute, paid, ints):
-    """Begin the search of an attribute. Its known and its unknown rows must be summed already."""
+    """Begin to search an attribute; `work.sums` must hold the statistics of the rows with and without its value."""
     ints[c.INT_BELOW], ints[c.INT_ABOVE] = 0, 0
     ints[c.INT_UNKNOWN], ints[c.INT_CUT_POINT], ints[c.INT_HEURISTIC] = -1, -1, 0
     work.search.attribute = attribute

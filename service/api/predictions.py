@@ -195,13 +195,8 @@ def _stream_predictions(resolved: ResolvedVersion, *, beside: Collection[str]) -
 
     model = with_strategy(resolved.version.model, options.missing)
     lines = lines_of(request.mimetype, is_regression=not model.schema.classes, with_rule=options.explain != "none")
-    stream = PredictionStream(
-        current=current,
-        options=options,
-        recorder=service.recorder.waiting(),
-        key_id=current_caller().key_id,
-        lines=lines,
-    )
+    recorder = service.recorder.begin(current_caller().key_id).waiting()
+    stream = PredictionStream(current=current, options=options, recorder=recorder, lines=lines)
     parts = _predict_body(stream, model.schema, request.mimetype)
     head = next(parts) + next(parts)
     headers = {"Espalier-Version": str(resolved.version.number)}

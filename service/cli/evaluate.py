@@ -13,22 +13,14 @@ import espalier
 from service.cli import Command, Refused, files, options
 from service.cli.progress import shown_progress
 
+CARTS: Final = (
+    "cart",
+    "cart pruning.method=reduced_error",
+    "cart pruning.method=cost_complexity pruning.select=validation",
+)
 CANDIDATES: Final[Mapping[str, tuple[str, ...]]] = {
-    "classification": (
-        "cart",
-        "cart pruning.method=reduced_error",
-        "cart pruning.method=cost_complexity pruning.select=validation",
-        "c45 pruning=null",
-        "c45 pruning.raising=false",
-        "c45",
-    ),
-    "regression": (
-        "cart",
-        "cart pruning.method=reduced_error",
-        "cart pruning.method=cost_complexity pruning.select=validation",
-        "m5 pruning=null",
-        "m5",
-    ),
+    "classification": (*CARTS, "c45 pruning=null", "c45 pruning.raising=false", "c45"),
+    "regression": (*CARTS, "m5 pruning=null", "m5"),
 }
 """Default candidates by task: published systems, pruned and unpruned."""
 

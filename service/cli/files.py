@@ -50,7 +50,7 @@ def _schema_beside(file: Path) -> Path:
 def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
     """Read a file in the format of its ending, or as CSV if the ending is not known, and print the notices."""
     with about(file):
-        dataset = espalier.dataset_from_file(existing(file), form=_form(file), **declared)
+        dataset = espalier.dataset_from_file(existing(file), form=form_of(file), **declared)
     print_notices(dataset)
     return dataset
 
@@ -64,11 +64,6 @@ def print_notices(dataset: "espalier.Dataset") -> None:
         hidden = len(messages) - SHOWN_NOTICES
         for message in (*messages[:SHOWN_NOTICES], *([f"the same for {hidden} more columns"] if hidden > 0 else [])):
             print(f"notice    {message}", file=sys.stderr)
-
-
-def rows_of(schema: "espalier.Schema", file: Path) -> list[Any]:
-    """Read rows for prediction from a file of any format; the caller names the file in errors (`about`)."""
-    return espalier.rows_from_file(schema, existing(file), form=_form(file))
 
 
 def read_model(file: Path) -> "espalier.Model":
@@ -92,7 +87,8 @@ def existing(file: Path) -> Path:
     return file
 
 
-def _form(file: Path) -> str:
+def form_of(file: Path) -> str:
+    """Return the format of a file by the ending of its name, or CSV if the ending is not known."""
     try:
         return espalier.format_of(file)
     except espalier.DataError:

@@ -67,17 +67,15 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def new_id() -> str:
-    """Return a UUIDv7 (RFC 9562) as text; each id is larger than those before it in this process."""
-    return str(_uuid7())
-
-
 _uuid_lock = threading.Lock()
 _uuid_last = 0
 
 
-def _own_uuid7() -> uuid.UUID:
-    """Return the time with random bits; within one millisecond, add a random step to the last id (RFC 9562, 6.2)."""
+def new_id() -> str:
+    """Return a UUIDv7 (RFC 9562) as text; each id is larger than those before it in this process.
+
+    It has the time and random bits; within one millisecond, a random step is added to the last id (RFC 9562, 6.2).
+    """
     global _uuid_last  # noqa: PLW0603 - the only place that stores the last id
     random = os.urandom(14)  # before the lock: this call lets other threads run, which would wait for the lock
     with _uuid_lock:
@@ -87,7 +85,4 @@ def _own_uuid7() -> uuid.UUID:
         _uuid_last = fresh if fresh >> 74 > _uuid_last >> 74 else _uuid_last + step
         number = _uuid_last
     stamp, high, low = number >> 74, number >> 62 & 0xFFF, number & (1 << 62) - 1
-    return uuid.UUID(int=stamp << 80 | 7 << 76 | high << 64 | 2 << 62 | low)
-
-
-_uuid7 = getattr(uuid, "uuid7", _own_uuid7)
+    return str(uuid.UUID(int=stamp << 80 | 7 << 76 | high << 64 | 2 << 62 | low))

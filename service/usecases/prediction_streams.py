@@ -32,7 +32,6 @@ class PredictionStream:
     current: Callable[[], ResolvedVersion]  # returns the version with its present settings
     options: PredictionOptions
     recorder: Recorder
-    key_id: str | None  # id of the caller's key; None: keys are off
     lines: AnswerLines
     n_rows: int = field(default=0, init=False)  # number of rows answered so far
 
@@ -46,7 +45,7 @@ def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes
     settings = stream.recorder.settings
     yield stream.lines.head
     for batch in espalier.batches_from_csv(schema, file):
-        recorder = stream.recorder.begin(stream.key_id)
+        recorder = stream.recorder.begin(stream.recorder.key_id)
         check_size("rows", given=stream.n_rows + batch.n_rows, limit=settings.max_rows)
         if batch.dataset is None:
             yield from _answer_rows(stream, batch.rows)
@@ -83,7 +82,7 @@ def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) ->
     settings, options = stream.recorder.settings, stream.options
     start = 0
     while start < len(rows):
-        recorder = stream.recorder.begin(stream.key_id)
+        recorder = stream.recorder.begin(stream.recorder.key_id)
         resolved, first_row = stream.current(), stream.n_rows
         model, limit = resolved.version.model, settings.max_full_nodes
         if options.explain == "full":

@@ -165,6 +165,11 @@ def needs_held_out(pruner: Pruner | None) -> bool:
     return isinstance(pruner, ReducedError) or (isinstance(pruner, CostComplexity) and pruner.select == "validation")
 
 
+def backfits(pruner: Pruner | None) -> bool:
+    """Return whether a method adds the held-out rows to the statistics of the tree."""
+    return isinstance(pruner, ReducedError) and pruner.backfit
+
+
 def _merged(given: Any, base: Pruner | None) -> Pruner | None:
     """Return the pruner that `given` describes. Parameters not given are those of `base`, if it has the same method."""
     if not isinstance(given, Mapping):

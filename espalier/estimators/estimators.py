@@ -240,7 +240,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             return EncodedMatrix(table.T)  # no copy: compiled code reads the array itself
         dataset = self._dataset_to_predict(table)
         with located("", EstimatorError):
-            return encode_columns(self.model_, dataset)
+            return encode_columns(self.model_.schema, dataset, self.model_.preparation.imputed)
 
     def _dataset_to_predict(self, table: Any) -> Dataset:
         columns = read_columns(table, [feature.name for feature in self.model_.schema.attributes])

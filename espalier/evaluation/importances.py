@@ -110,6 +110,8 @@ def permutation_importances(
         raise ConfigError([Fault("/measure", "unknown_value", f"must be one of {', '.join(legal)} for {model.task}")])
     _check_counts(repeats=repeats, seed=seed)
     dataset = as_dataset(dataset, like=model.schema)
+    if not np.all(dataset.weight > 0):
+        dataset = dataset.take(np.flatnonzero(dataset.weight > 0))
     if dataset.n_rows < 2:
         raise DataError([Fault("", "too_few_rows", "at least two rows are needed to shuffle a column")])
     progress = progress or Progress()

@@ -81,7 +81,7 @@ def evaluate(model: Model, dataset: Any, *, progress: Progress | None = None) ->
 
 def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> tuple[Evaluation, Floats]:
     """Return the evaluation, and the loss of each row, float64 (n_rows,): 1 for a wrong class, or the squared error."""
-    target, weight = target_of(model, dataset), dataset.weight
+    target, weight = target_of(model.schema, dataset), dataset.weight
     if float(weight.sum()) <= 0:
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])
     parts = dataset.parts() if isinstance(dataset, StoredDataset) else (dataset,)
@@ -109,10 +109,10 @@ def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None =
 
 def _answered(model: Model, dataset: Dataset, progress: Progress | None) -> tuple[Array, Floats]:
     """Return the prediction for each row and, for a classification, the predicted share of the row's true class."""
-    cells = encode_columns(model, dataset)
+    cells = encode_columns(model.schema, dataset, model.preparation.imputed)
     if model.task == "regression":
         return predict_batch(model, cells, progress=progress).answers, np.zeros(0)
-    answered = predict_batch(model, cells, classes=target_of(model, dataset), progress=progress)
+    answered = predict_batch(model, cells, classes=target_of(model.schema, dataset), progress=progress)
     return answered.answers, answered.share_of if answered.share_of is not None else np.zeros(dataset.n_rows)
 
 

@@ -125,7 +125,8 @@ def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, colla
     parent[child] = np.repeat(np.arange(len(order), dtype=np.int32), np.diff(child_start))
     nodes.share = nodes.share[children]
     # Columns are brought into preorder one by one, so that only one of them is in memory twice.
-    for name in ("feature", "test", "threshold", "fallback", "weight", "gain", "value", "stats", "first_code"):
+    kept = ("feature", "test", "threshold", "fallback", "weight", "gain", "stats")
+    for name in (*kept, "value", "first_code"):
         setattr(nodes, name, getattr(nodes, name)[order])
     nodes.threshold[nodes.test != NUMERIC] = np.nan
     nodes.gain[nodes.test == LEAF] = np.nan
@@ -136,16 +137,10 @@ def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, colla
         size=size,
         child_start=child_start,
         child=child,
-        feature=nodes.feature,
-        test=nodes.test,
-        threshold=nodes.threshold,
         code_start=code_start,
         code_branch=code_branch,
-        fallback=nodes.fallback,
         branch_weight=nodes.share,
-        weight=nodes.weight,
-        gain=nodes.gain,
-        stats=nodes.stats,
+        **{name: getattr(nodes, name) for name in kept},
         value=nodes.value.astype(np.int32) if n_classes else nodes.value,
         surrogates=_surrogates(nodes.surrogates, order, n_categories),
     )

@@ -67,7 +67,7 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
     DataError.raise_for(_row_faults(dataset, config))
     class_scale = np.ones(n_classes)
     if n_classes and config.class_weight is not None:
-        factors = class_factors(dataset, config)
+        factors = class_factors(dataset.schema.classes, config, dataset)
         class_scale = np.divide(1.0, factors, out=np.zeros(n_classes), where=factors > 0)
         weight = weight * factors[target]
         ConfigError.raise_for(within("/class_weight", faults_of_weights(weight)))

@@ -96,7 +96,7 @@ def tests_of(dataset: Dataset, folds: int | Sequence[int] | None, holdout: Any, 
     if folds is None or isinstance(folds, int | np.integer):
         fold = fold_of_rows(dataset, DEFAULT_FOLDS if folds is None else int(folds), seed=seed)
     else:
-        fold = np.asarray(folds, dtype=np.intp)
+        fold = np.unique(folds, return_inverse=True)[1]
     return [np.flatnonzero(fold == each) for each in np.unique(fold).tolist()]
 
 

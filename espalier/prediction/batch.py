@@ -248,6 +248,7 @@ def packed_tree(model: Model) -> Packed:
     links[2::4] = np.where(is_leaf, tested_above, np.where(test == NUMERIC, tree.feature[node], OTHER))
     links[3::4] = np.where(is_leaf, np.arange(len(node)), 1 + tree.child_start[node])
     none = np.zeros(0, np.int32)
+    own = ("test", "feature", "threshold", "child_start", "child", "fallback", "code_start", "code_branch")
     names = ("start", "feature", "test", "threshold", "below", "code_start", "code_branch")
     start, code_start = np.zeros(tree.n_nodes + 1, np.int32), np.zeros(1, np.int32)
     surrogates: Sequence[Any] = (start, none, np.zeros(0, np.int8), np.zeros(0), none, code_start, none)
@@ -257,15 +258,8 @@ def packed_tree(model: Model) -> Packed:
         thresholds=thresholds,
         links=links,
         node=node,
-        test=tree.test,
-        feature=tree.feature,
-        threshold=tree.threshold,
-        child_start=tree.child_start,
-        child=tree.child,
         share=tree.branch_weight,
-        code_start=tree.code_start,
-        code_branch=tree.code_branch,
-        fallback=tree.fallback,
+        **{name: getattr(tree, name) for name in own},
         **{f"other_{name}": array for name, array in zip(names, surrogates, strict=True)},
     )
     tested = [tree.feature[tree.test != LEAF]] + ([] if tree.surrogates is None else [tree.surrogates.feature])

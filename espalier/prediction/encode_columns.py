@@ -1,5 +1,6 @@
 """Encode a data set's columns as a model reads them: numbers, instants and the model's own codes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -8,7 +9,7 @@ import numpy as np
 from espalier.arrays import Array, Floats, Mask
 from espalier.data.dataset import Dataset
 from espalier.data.missing_values import MissingValues
-from espalier.data.schema import Feature, FeatureKind
+from espalier.data.schema import Feature, FeatureKind, Schema
 from espalier.data.targets_and_weights import faults_where
 from espalier.errors import DataError, Fault, pointer, within
 from espalier.model.model import Model
@@ -93,18 +94,21 @@ class ColumnEncoder:
             cells[cells < 0 if source.coded else np.isnan(cells)] = source.imputed
 
 
-def encode_columns(model: Model, dataset: Dataset, *, may_lack: bool = False) -> ColumnEncoder:
-    """Return the model's attributes, read from `dataset` and encoded; columns match by name, categories by label.
+def encode_columns(
+    schema: Schema, dataset: Dataset, imputed: Sequence[float] | None = None, *, may_lack: bool = False
+) -> ColumnEncoder:
+    """Return a model's attributes, read from `dataset` and encoded; columns match by name, categories by label.
 
-    With `may_lack`, an attribute that `dataset` lacks has no value in any row.
+    `schema` and `imputed` (see `Preparation`) are those of the model. With `may_lack`, an attribute that `dataset`
+    lacks has no value in any row.
 
     Raises:
         DataError: An attribute of the model is missing or of another kind, or an unseen category has another type.
     """
     faults: list[Fault] = []
     columns = []
-    imputed, listed = model.preparation.imputed, MissingValues.of(model.schema.missing_values)
-    for number, feature in enumerate(model.schema.attributes):
+    listed = MissingValues.of(schema.missing_values)
+    for number, feature in enumerate(schema.attributes):
         place = dataset.schema.place(feature.name)
         if place is None and not may_lack:
             faults.append(Fault("", "missing_column", f"the attribute {feature.name!r} of the model is missing"))
@@ -147,7 +151,7 @@ def tested_places(model: Model) -> list[int]:
 
 def unseen_rows(model: Model, dataset: Dataset) -> Mask:
     """Return which rows have an unseen category (unknown to the model) in a tested attribute: bool (n_rows)."""
-    columns = encode_columns(model, dataset).columns
+    columns = encode_columns(model.schema, dataset).columns
     is_unseen = np.zeros(dataset.n_rows, dtype=np.bool_)
     for place in tested_places(model):
         is_unseen |= columns[place].unseen()
@@ -156,7 +160,7 @@ def unseen_rows(model: Model, dataset: Dataset) -> Mask:
 
 def encode_matrix(model: Model, dataset: Dataset) -> Floats:
     """Return the model's attributes, read from `dataset` and encoded: float64 (attributes, n_rows)."""
-    return matrix_of(model, encode_columns(model, dataset))
+    return matrix_of(model, encode_columns(model.schema, dataset, model.preparation.imputed))
 
 
 def matrix_of(model: Model, cells: EncodedColumns) -> Floats:
@@ -167,13 +171,13 @@ def matrix_of(model: Model, cells: EncodedColumns) -> Floats:
     return values
 
 
-def target_of(model: Model, dataset: Dataset) -> Array:
+def target_of(schema: Schema, dataset: Dataset) -> Array:
     """Return the target of `dataset`: numbers, or int64 codes of the model's classes (-1: missing, -2: not a class).
 
     Raises:
         DataError: The target is missing, or is of another kind.
     """
-    target = model.schema.target
+    target = schema.target
     place = dataset.schema.place(target.name) if target is not None else None
     if target is None or place is None:
         name = target.name if target is not None else ""

@@ -67,7 +67,8 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
     ['yes', 'no']
     """
     reading = with_missing_strategy(model, missing)
-    cells = encode_columns(reading, attributes_of(dataset, model.schema), may_lack=True)
+    imputed = reading.preparation.imputed
+    cells = encode_columns(model.schema, attributes_of(dataset, model.schema), imputed, may_lack=True)
     many = predict_batch(reading, cells)
     absent = np.array([column.missing() for column in cells.columns]).reshape(-1, cells.n_rows)
     unseen = np.array([column.unseen() for column in cells.columns]).reshape(-1, cells.n_rows)
@@ -97,5 +98,5 @@ def check_table(model: Model, schema: Schema) -> None:
         DataError: Attributes have another kind than in the model, or the table has no attribute of the model.
     """
     nothing: list[Column] = [np.empty(0, np.int32) if feature.coded else np.empty(0) for feature in schema.features]
-    encode_columns(model, Dataset(schema, tuple(nothing)), may_lack=True)
+    encode_columns(model.schema, Dataset(schema, tuple(nothing)), may_lack=True)
     check_has_attributes([feature.name for feature in schema.features], model.schema)

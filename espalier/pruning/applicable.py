@@ -1,11 +1,10 @@
 """Check, before any row is read, whether a method can prune a model."""
 
 from espalier.config.compatibility import pruning_faults
-from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out
+from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, ReducedError, RulePostPruning, needs_held_out
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
-from espalier.model.used_data_sets import training_record, was_used
 
 
 def check_pruning(
@@ -36,7 +35,7 @@ def check_pruning(
         message = "the model is a list of rules, and all methods prune trees: name the version that it was made from"
         raise ConfigError([Fault("/method", "not_a_tree", message)])
     faults = pruning_faults(method, model.config, model.task)
-    own = _faults_of_rows(model, method) if has_training_rows else _faults_without_rows(method)
+    own = _faults_of_rows(model, method) if has_training_rows else _faults_without_rows(model, method)
     reported = {fault.path for fault in own}
     faults += own + [each for each in _faults_of_backfit(model, method, validation_data) if each.path not in reported]
     ConfigError.raise_for(faults)
@@ -44,16 +43,14 @@ def check_pruning(
 
 def _faults_of_backfit(model: Model, method: Pruner, validation_data: str | None) -> list[Fault]:
     """Return the faults that arise because an earlier pruning with `backfit` added held-out rows to the leaves."""
-    record = training_record(model)
+    record = model.training
     if isinstance(method, Pessimistic) and method.raising and record.backfitted:
         message = (
             f"must be false: it counts the {record.n_training_rows} training rows again, and an earlier pruning has "
             "added others to the leaves (backfit)"
         )
         return [Fault("/raising", "combination", message)]
-    if not needs_held_out(method) or not was_used(
-        record.fingerprint if validation_data is None else validation_data, record.backfitted
-    ):
+    if not needs_held_out(method) or (validation_data or record.fingerprint) not in record.backfitted:
         return []
     message = (
         "must be rows of another data set: an earlier pruning has added held-out rows of this one to the leaves "
@@ -62,10 +59,13 @@ def _faults_of_backfit(model: Model, method: Pruner, validation_data: str | None
     return [Fault("/holdout", "learned_from", message)]
 
 
-def _faults_without_rows(method: Pruner) -> list[Fault]:
+def _faults_without_rows(model: Model, method: Pruner) -> list[Fault]:
     gone = "the data set that the model was trained on is not given, or no longer stored"
     if isinstance(method, Pessimistic) and method.raising:
         return [Fault("/raising", "no_training_rows", f"must be false: it counts the training rows again, and {gone}")]
+    if isinstance(method, ReducedError) and method.backfit and model.config.class_weight == "balanced":
+        message = f"must be false: balanced class weights are computed from the training rows, and {gone}"
+        return [Fault("/backfit", "no_training_rows", message)]
     if isinstance(method, CostComplexity) and method.select == "cv":
         message = f"must not be cv, which grows trees on parts of the training rows: {gone}"
         return [Fault("/select", "no_training_rows", message)]

@@ -246,6 +246,10 @@ def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tupl
     given = weighted_rows(model, dataset)
     until = kernel.earliest_above(model.tree.parent, path.step)
     loss, squares = losses(model, node_sums(model, given))
+    if not np.all(np.isfinite(squares)):
+        raise NotApplicable(
+            "the fourth powers of the errors exceed the largest number: divide the target by a constant"
+        )
     n_steps = len(path.alpha)
     over = [np.maximum(_over_path(path.step, until, n_steps, of_node), 0.0) for of_node in (loss, squares)]
     return over[0], over[1], float(given.weights.sum())
@@ -265,7 +269,7 @@ def _cross_validated(
     if training.n_rows < parameters.folds:
         raise NotApplicable(f"{training.n_rows} training rows cannot be divided into {parameters.folds} parts")
     # A tree of the path is measured at a price at which it is best: the geometric mean of its alpha and the next one's.
-    prices = np.append(np.sqrt(path.alpha[:-1] * path.alpha[1:]), np.inf)
+    prices = np.append(np.sqrt(path.alpha[:-1]) * np.sqrt(path.alpha[1:]), np.inf)
     fold_of_row = fold_of_rows(training, parameters.folds, seed=parameters.seed)
     loss, squares, weight = np.zeros(len(prices)), np.zeros(len(prices)), 0.0
     for fold in progress.each(range(parameters.folds)):

@@ -39,9 +39,9 @@ def weighted_rows(model: Model, dataset: Dataset, *, as_trained: bool = False) -
 
     With `as_trained`, weights are multiplied by the class weights of the training; `dataset` must be the training rows.
     """
-    target, weight = target_of(model, dataset), dataset.weight
+    target, weight = target_of(model.schema, dataset), dataset.weight
     if as_trained and model.config.class_weight is not None:
-        weight = weight * class_factors(dataset, model.config)[target]
+        weight = weight * class_factors(model.schema.classes, model.config, dataset)[target]
     rows = np.flatnonzero(weight > 0).astype(np.int32)
     return WeightedRows(_cells(model, dataset), rows, weight[rows], target.astype(np.float64))
 
@@ -103,7 +103,8 @@ def shape_of(tree: Tree) -> Ints:
 
 
 def _cells(model: Model, dataset: Dataset) -> Floats:
-    cells, attributes = encode_columns(model, dataset), model.schema.attributes
+    cells = encode_columns(model.schema, dataset, model.preparation.imputed)
+    attributes = model.schema.attributes
     values = np.empty((dataset.n_rows, len(attributes)))
 
     def write(low: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from espalier.arrays import Floats
 from espalier.config.pruning import ReducedError
+from espalier.growing.class_weights import class_factors
 from espalier.model.majority import majority
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
@@ -44,7 +45,8 @@ def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRow
     held-out loss; with ``"keep"``, only if this lowers it. The comparison is with the tree as pruned so far or, with
     ``compare="initial"``, with the unpruned tree. The loss is the weight of misclassified rows, or the sum of squared
     errors. A new leaf has the value that the node had in the tree. Rows with missing values go down the tree as in a
-    prediction. With ``backfit``, the held-out rows are then added to the statistics and the values of the nodes.
+    prediction. With ``backfit``, the held-out rows are then added to the statistics and the values of the nodes, where
+    class weights count; they do not count in the loss.
 
     Raises:
         DataError: The held-out rows do not have the model's columns.
@@ -66,7 +68,9 @@ def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRow
     pruned, nodes = collapsed(tree, gone)
     after = float(loss[nodes[pruned.test == LEAF]].sum())
     if parameters.backfit:
-        pruned = _backfitted(pruned, sums[nodes], n_classes=len(model.schema.classes))
+        classes = model.schema.classes
+        factors = np.append(class_factors(classes, model.config, rows.training), 1.0) if classes else 1.0
+        pruned = _backfitted(pruned, sums[nodes] * factors, n_classes=len(classes))
 
     def trace() -> dict[str, Any]:
         rule = RULES[parameters.ties, parameters.compare]

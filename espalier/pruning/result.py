@@ -121,7 +121,8 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
         what = "the rules test" if isinstance(model.body, RuleList) else "the tree tests"
         notes.append(f"{_rows(n_blank, 'has', 'have')} no value of any attribute that {what}")
     if in_parts:
-        several = int(np.count_nonzero((predict_batch(model, encode_columns(model, dataset)).leaves < 0) & counted))
+        cells = encode_columns(model.schema, dataset, model.preparation.imputed)
+        several = int(np.count_nonzero((predict_batch(model, cells).leaves < 0) & counted))
         if several:
             verb = "counts" if several == 1 else "count"
             what = f"{_rows(several, 'goes', 'go')} down several branches and {verb} in parts"
@@ -133,7 +134,7 @@ def notes_on_classes(model: Model, dataset: Dataset) -> list[str]:
     """Return notes on classes of the rows that the model has not learned, and on learned classes that no row has."""
     if not model.schema.classes:
         return []
-    target, learned, notes = target_of(model, dataset)[dataset.weight > 0], _learned_classes(model), []
+    target, learned, notes = target_of(model.schema, dataset)[dataset.weight > 0], _learned_classes(model), []
     # The schema may list classes that no training row has. A code below 0 reads the appended False.
     unknown = int(np.count_nonzero(~np.append(learned, False)[np.maximum(target, -1)]))
     if unknown:
@@ -168,7 +169,7 @@ def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) ->
 def _without_values(model: Model, dataset: Dataset) -> Mask:
     """Return whether each row lacks a value of every attribute that the model tests; False if the model tests none."""
     tested = tested_places(model)
-    cells, column = encode_columns(model, dataset), np.empty(dataset.n_rows)
+    cells, column = encode_columns(model.schema, dataset, model.preparation.imputed), np.empty(dataset.n_rows)
     blank = np.full(dataset.n_rows, bool(tested))
     for attribute in tested:
         cells.write(attribute, 0, dataset.n_rows, column)

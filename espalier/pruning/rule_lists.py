@@ -270,7 +270,10 @@ def default_class(covered: Mask, target: Array, weight: Floats, n_classes: int) 
         np.bincount(target[rows], weights=weight[rows], minlength=n_classes)
         for rows in (np.ones(len(weight), dtype=np.bool_), ~covered)
     )
-    return max(range(n_classes), key=lambda code: (uncovered[code], everywhere[code], -code))
+    best = list(range(n_classes))
+    for weights in (uncovered, everywhere):
+        best = [code for code in best if weights[code] >= max(weights[each] for each in best) * (1 - TIE)]
+    return best[0]
 
 
 def drop_harmful(rows: RuleRows, answers: Array, target: Array, weight: Floats, progress: Progress) -> list[int]:

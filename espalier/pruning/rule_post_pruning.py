@@ -38,7 +38,7 @@ from espalier.pruning.rule_lists import rules_by_class, theory_bits
 from espalier.rules.extract import edge_condition, leaf_stats, merged
 
 TIE: Final = 1e-9
-"""Losses closer than this many units (`_unit`) count as equal."""
+"""Losses closer than this many units (see `Evidence`) count as equal."""
 DIGITS: Final = 12
 """Decimals to which losses are rounded before rules are sorted, so that rounding errors of sums do not decide."""
 SHORTENING_SHARE: Final = 0.8
@@ -54,6 +54,7 @@ class Evidence:
         target: Class codes or numbers (rows).
         weight: float64 (rows).
         classes: Whether the target is a class.
+        unit: The unit of losses: 1 for classes; for numbers, the variance of the training targets (1 if it is 0).
         pessimistic: Parameters of the pessimistic estimate; None to use the losses of the rows unchanged.
     """
 
@@ -61,6 +62,7 @@ class Evidence:
     target: Array
     weight: Floats
     classes: bool
+    unit: float
     pessimistic: RulePostPruning | None
 
     def misses(self, value: float) -> Floats:
@@ -122,7 +124,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     which = "training" if judges is rows.training else "validation"
     measure = f"{which} {'errors' if model.task == 'classification' else 'mean squared error'}"
     before, after = _measured(model, judges), _measured(pruned, judges)
-    if after > before + _slack(evidence):
+    if after > before + TIE * evidence.unit:
         warning = (
             f"the list does worse than the tree: {measure} {number_text(after)} instead of {number_text(before)}; "
             "shortened rules overlap, and the first rule that holds for a row answers it"
@@ -154,11 +156,13 @@ def loss_of(evidence: Evidence, covered: float, missed: float) -> float:
 
 def _evidence(model: Model, parameters: RulePostPruning, rows: Dataset) -> Evidence:
     is_pessimistic = parameters.estimate == "pessimistic"
+    variance = 0.0 if model.schema.classes else float(model.tree.stats[0, 2] / model.tree.weight[0])
     return Evidence(
         encode_matrix(model, rows),
-        target_of(model, rows),
+        target_of(model.schema, rows),
         _training_weight(model, rows) if is_pessimistic else rows.weight,
         bool(model.schema.classes),
+        variance or 1.0,
         parameters if is_pessimistic else None,
     )
 
@@ -166,7 +170,8 @@ def _evidence(model: Model, parameters: RulePostPruning, rows: Dataset) -> Evide
 def _training_weight(model: Model, training: Dataset) -> Floats:
     if not model.schema.classes:
         return training.weight
-    return np.asarray(training.weight * class_factors(training, model.config)[target_of(model, training)])
+    factors = class_factors(model.schema.classes, model.config, training)
+    return np.asarray(training.weight * factors[target_of(model.schema, training)])
 
 
 def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Shortened]:
@@ -229,20 +234,9 @@ def _dropped(rule: Shortened, losses: dict[int, float], evidence: Evidence) -> i
     """
     if not losses:
         return -1
-    least, slack = min(losses.values()), _slack(evidence)
+    least, slack = min(losses.values()), TIE * evidence.unit
     limit = rule.loss + TIE if evidence.pessimistic is not None else rule.loss - slack
     return next(at for at, loss in losses.items() if loss <= least + slack) if least < limit else -1
-
-
-def _slack(evidence: Evidence) -> float:
-    return TIE * _unit(evidence)
-
-
-def _unit(evidence: Evidence) -> float:
-    """Return the unit of losses: 1 for shares of misclassified rows, the variance of the target for squared errors."""
-    if evidence.classes:
-        return 1.0
-    return float(np.var(evidence.target)) if len(evidence.target) else 0.0
 
 
 def _step(rule: Shortened, dropped: Condition, before: float, evidence: Evidence) -> dict[str, Any]:
@@ -267,8 +261,7 @@ def _shown(loss: float, evidence: Evidence) -> float | None:
 
 def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened]]:
     """Return groups of equal rules, sorted by loss; the first rule of a group represents it."""
-    unit = _unit(evidence) or 1.0
-    by_rank = sorted(rules, key=lambda rule: (round(rule.loss / unit, DIGITS), rule.leaf))
+    by_rank = sorted(rules, key=lambda rule: (round(rule.loss / evidence.unit, DIGITS), rule.leaf))
     equal_rules: dict[Any, list[Shortened]] = {}
     for rule in by_rank:
         rule.conditions = merged(rule.conditions) or ()
@@ -302,7 +295,7 @@ def _by_class(
 def _rule_list(
     model: Model, ordered: list[Shortened], training: Dataset, evidence: Evidence, default: int | None
 ) -> RuleList:
-    values, target = encode_matrix(model, training), target_of(model, training)
+    values, target = encode_matrix(model, training), target_of(model.schema, training)
     weight = _training_weight(model, training)
     drafts = [Rule(rule.conditions, rule.value, 0.0, rule.stats, _shown(rule.loss, evidence)) for rule in ordered]
     empty = Rule((), 0, 0.0, ())

@@ -11,8 +11,10 @@ from espalier.config.holdout import Holdout, holdout_from_dict, holdout_to_dict
 from espalier.config.presets import PRESET_HOLDOUTS
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
+from espalier.data.schema import Schema
 from espalier.errors import ConfigError, Fault, NotApplicable, located
 from espalier.model.model import Model
+from espalier.prediction.encode_columns import encode_columns, target_of
 
 
 def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
@@ -85,6 +87,23 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
     if not np.any(training_rows.weight > 0):
         raise ConfigError([Fault("/holdout", "no_weight", "the rows that remain to learn from have no weight")])
     return training_rows, dataset.take(rows)
+
+
+def as_declared_by(schema: Schema, rows: Dataset) -> Dataset:
+    """Return rows with the attributes and the target of `schema`, in its order and with its codes; -1 where unknown.
+
+    Raises:
+        DataError: An attribute or the target is missing or of another kind.
+    """
+    cells, columns = encode_columns(schema, rows), []
+    for place, feature in enumerate(schema.attributes):
+        column = np.empty(rows.n_rows)
+        cells.write(place, 0, rows.n_rows, column)
+        columns.append(np.maximum(column, -1).astype(np.int32) if feature.coded else column)
+    target = target_of(schema, rows)
+    columns.append(np.maximum(target, -1).astype(np.int32) if schema.classes else target)
+    features = (*schema.attributes, *filter(None, (schema.target, rows.schema.weight)))
+    return Dataset(Schema(features), (*columns, *([rows.weight] if rows.schema.weight else ())))
 
 
 def validation_rows(

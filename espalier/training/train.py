@@ -13,7 +13,7 @@ import numpy as np
 from espalier.config.compatibility import check_training
 from espalier.config.holdout import Holdout
 from espalier.config.presets import changed_config, config_from_dict, resolved, training_config
-from espalier.config.pruning import PRUNERS, Pruner, changed_pruner, needs_held_out, pruning_method
+from espalier.config.pruning import PRUNERS, Pruner, backfits, changed_pruner, needs_held_out, pruning_method
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.data.labels import MAX_INTEGER
@@ -26,15 +26,16 @@ from espalier.growing.linear_models import fit_linear_models
 from espalier.model.model import Model, TrainingRecord
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
-from espalier.model.used_data_sets import DIVIDING, backfits, training_record, was_used
 from espalier.progress import Progress
 from espalier.pruning import PRUNING_FUNCTIONS
 from espalier.pruning.applicable import check_pruning
 from espalier.pruning.result import Pruned, PruningRows, notes_on_classes
 from espalier.training.cluster import check_reachable
-from espalier.training.holdout_rows import needed_holdout, read_holdout, split_holdout, validation_rows
+from espalier.training.holdout_rows import as_declared_by, needed_holdout, read_holdout, split_holdout, validation_rows
 from espalier.training.out_of_core import check_out_of_core, grow_in_folder, stored_source, work_folder
 
+DIVIDING: Final = ("fractional", "spread")
+"""Strategies for missing values that divide a row among several branches."""
 SIZES: Final = ("n_leaves", "n_nodes", "depth", "n_rules", "n_conditions")
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
@@ -183,8 +184,8 @@ def prune(
     training, held_aside = (None, None) if dataset is None else split_holdout(dataset, remembered)
     held_out = validation_rows(model, dataset, holdout, held_aside) if needs_rows else None
     progress.check()
-    rows, parent = PruningRows(training, held_out), replace(model, training=training_record(model))
-    pruned = PRUNING_FUNCTIONS[type(chosen)](parent, chosen, rows, progress)
+    rows = PruningRows(training, held_out)
+    pruned = PRUNING_FUNCTIONS[type(chosen)](model, chosen, rows, progress)
     progress.begin("measuring")
     record = _record_of(pruned.model, rows, progress, by=chosen, validation_data=validation_data)
     notes = [note for note in pruned.model.notes if not note.startswith(OF_HELD_OUT)]
@@ -236,6 +237,8 @@ def _trained(
         # Hashing releases the GIL, so it runs while the tree is grown.
         fingerprint = pool.submit(getattr, dataset, "fingerprint")
         validation = held_out if chosen.validation_stop else None
+        if isinstance(holdout, Dataset) and validation is not None:
+            validation = as_declared_by(dataset.schema, validation)
         if grower is None:
             grown = grow(training_rows, chosen, progress=progress, validation=validation)
         else:
@@ -277,7 +280,7 @@ def _after_use(
     all_asked = tuple(dict.fromkeys((*record.asked, *([validation_data] if asked else ()))))
     all_backfitted = tuple(dict.fromkeys((*record.backfitted, *([validation_data] if backfitted else ()))))
     # Rows used to stop or prune the parent count as used for the pruned model, too.
-    use = USES[was_used(validation_data, all_asked)]
+    use = USES[validation_data in all_asked]
     return replace(record, held_out=figures, held_out_use=use, asked=all_asked, backfitted=all_backfitted)
 
 
@@ -325,10 +328,8 @@ def _figures_of_training(
     countable = counted and model.task == "classification" and model.config.class_weight is None and is_whole
     if countable and isinstance(model.body, Tree) and not _divides(model.tree, training_rows):
         leaves = np.flatnonzero(model.tree.test == LEAF)
-        # An old record may not show that the leaves count other rows, too; then the sums differ.
-        if float(model.tree.stats[leaves].sum()) == total:
-            errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
-            return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}
+        errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
+        return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}
     return evaluate(model, training_rows, progress=progress).figures()
 
 
@@ -348,7 +349,8 @@ def _figures_of_leaves(model: Model) -> Mapping[str, float]:
     figures: dict[str, float] = {"n_rows": record.n_training_rows}
     is_weighed = config.class_weight is not None or config.smoothing is not None
     # If a leaf predicts the median, its statistics are about the mean nevertheless.
-    if record.backfitted or record.divided or is_weighed or config.how_split.of_medians:
+    is_divided = config.missing in DIVIDING and record.divided is not False  # an imported model has no record of it
+    if record.backfitted or is_divided or is_weighed or config.how_split.of_medians:
         return figures
     leaves = tree.test == LEAF
     weight = float(tree.weight[leaves].sum())

@@ -23,7 +23,6 @@ PUBLIC = {
     "schemas/predictions.py": {"settled"},
     "documents/parts.py": {"asked"},
     "model/model.py": {"asked"},
-    "model/used_data_sets.py": {"asked"},
     "training/train.py": {"asked"},
 }
 """Names of the OpenAPI document and of the document of a model, which clients know."""

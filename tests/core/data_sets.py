@@ -22,5 +22,5 @@ def refused(error, call):
 
 def answers_and_shares(model, dataset):
     """The answer of each row of a data set, and the shares of the classes."""
-    batch = predict_batch(model, encode_columns(model, dataset), shares=True)
+    batch = predict_batch(model, encode_columns(model.schema, dataset, model.preparation.imputed), shares=True)
     return batch.answers, batch.shares

@@ -218,7 +218,7 @@ def worse_on_validation(growing: Growing, task: Task) -> bool:
     """Whether the children predict the node's validation rows worse than the node itself (seed 001)."""
     before = loss(growing, task)
     after = math.fsum(loss(child, task) for child in growing.children)
-    return after > before + 1e-9 * max(1.0, before)
+    return after > before + 1e-9 * max(before, after)
 
 
 def loss(growing: Growing, task: Task) -> float:

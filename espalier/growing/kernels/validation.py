@@ -29,7 +29,7 @@ def loses_by_split(growth, node, n_branches, start, stop):
                 weight = growth.validation.weight[at] * share
                 after += _loss(growth.work, row, weight, answer)
                 n_routed += 1
-    return after > before + VALIDATION_SLACK * max(1.0, before), n_routed
+    return after > before + VALIDATION_SLACK * max(before, after), n_routed
 
 
 def _loss(work, row, weight, answer):

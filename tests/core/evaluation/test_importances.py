@@ -233,3 +233,15 @@ def test_the_same_seed_gives_the_same_figures(seed):
     model, dataset = learned(PLAY, "id3")
     once, again = (permutation_importances(model, dataset, seed=seed, repeats=2) for _ in range(2))
     assert once == again
+
+
+def test_rows_without_weight_are_not_shuffled_into_the_others():
+    rows = [{"x": x % 7, "z": x % 3, "w": 1.0, "y": "a" if x % 7 < 3 else "b"} for x in range(60)]
+    declared = {"target": "y", "weight": "w"}
+    data = espalier.dataset_from_rows(rows, **declared)
+    model = espalier.train(data, "cart")
+    more = [{"x": 6, "z": 0, "w": 0.0, "y": "a"}] * 40
+    padded = espalier.dataset_from_rows([*more, *rows], **declared)
+    assert permutation_importances(model, padded) == permutation_importances(model, data)
+    with pytest.raises(espalier.DataError, match="at least two rows"):
+        permutation_importances(model, espalier.dataset_from_rows([*rows[:1], *more], like=data.schema))

@@ -182,6 +182,13 @@ def test_folds_that_are_not_legal_are_refused_by_path(asked: dict[str, object], 
     assert refused.value.faults[0].path == path
 
 
+def test_folds_may_have_any_whole_numbers() -> None:
+    small, large = ([number * (row % 2) for row in range(200)] for number in (1, 10**30))
+    results = [compare(drugs(), stump_and_tree(), folds=folds).results for folds in (small, large)]
+    found = [[one.score("accuracy") for one in each] for each in results]
+    assert found[0] == found[1]
+
+
 def test_two_candidates_of_one_name_are_refused() -> None:
     with pytest.raises(espalier.ConfigError, match="its own name; 'stump' is given more than once"):
         compare(drugs(), stump_and_tree()[:1] * 2, folds=5)

@@ -89,7 +89,7 @@ def test_trained_trees_under_every_strategy_of_missing_values(missing, n_classes
     fields = {"missing": missing, "nominal": nominal, "criterion": criterion, "min_weight_leaf": 5}
     model = train(table(400, 1, n_classes=n_classes), "cart", **fields)
     data = table(700, 2, n_classes=n_classes, missing=0.3)
-    agrees(model, encode_columns(model, data), encode_matrix(model, data))
+    agrees(model, encode_columns(model.schema, data, model.preparation.imputed), encode_matrix(model, data))
 
 
 @pytest.mark.parametrize("missing", ["fractional", "majority", "surrogate"])
@@ -98,7 +98,7 @@ def test_shares_are_those_of_the_slow_twin(missing):
     model = train(table(300, 3), "cart", missing=missing, nominal=nominal, min_weight_leaf=5)
     data = table(200, 4, missing=0.4)
     root = node_of(model.tree, 0)
-    shares = predict_batch(model, encode_columns(model, data), shares=True).shares
+    shares = predict_batch(model, encode_columns(model.schema, data, model.preparation.imputed), shares=True).shares
     columns = [np.where(column < 0, np.nan, column) if column.dtype == np.int32 else column for column in data.columns]
     for place, row in enumerate(zip(*(column.tolist() for column in columns[:4]), strict=True)):
         ends = arrivals(root, [None if cell != cell else cell for cell in row], missing)  # noqa: PLR0124 - NaN
@@ -218,7 +218,7 @@ def test_rows_beyond_one_block_and_one_thread_keep_their_places(monkeypatch):
     model = train(table(400, 1), "c45", pruning=None)
     data = table(3000, 6)
     values = encode_matrix(model, data)
-    agrees(model, encode_columns(model, data), values)
+    agrees(model, encode_columns(model.schema, data, model.preparation.imputed), values)
 
 
 def test_a_data_set_read_on_its_own_is_matched_by_name_and_label():
@@ -229,7 +229,10 @@ def test_a_data_set_read_on_its_own_is_matched_by_name_and_label():
     features = (data.schema.features[4], colour, *(data.schema.features[place] for place in (3, 0, 1)))
     columns = (data.columns[4], recoded, *(data.columns[place] for place in (3, 0, 1)))
     shuffled = Dataset(Schema(features), columns)
-    leaves = [predict_batch(model, encode_columns(model, each)).leaves.tolist() for each in (shuffled, data)]
+    leaves = [
+        predict_batch(model, encode_columns(model.schema, each, model.preparation.imputed)).leaves.tolist()
+        for each in (shuffled, data)
+    ]
     assert leaves[0] == leaves[1]
     assert evaluate(model, shuffled) == evaluate(model, data)
 

@@ -63,7 +63,7 @@ def test_the_shares_are_those_of_the_slow_twin_under_the_strategy_asked_for(trai
     data = table(200, 4, missing=0.4)
     root = falling_back(node_of(model.tree, 0), heaviest)
     other = with_missing_strategy(model, asked)
-    shares = predict_batch(other, encode_columns(other, data), shares=True).shares
+    shares = predict_batch(other, encode_columns(other.schema, data, other.preparation.imputed), shares=True).shares
     columns = [np.where(column < 0, np.nan, column) if column.dtype == np.int32 else column for column in data.columns]
     for place, row in enumerate(zip(*(column.tolist() for column in columns[:4]), strict=True)):
         ends = arrivals(root, [None if cell != cell else cell for cell in row], asked)  # noqa: PLR0124 - NaN

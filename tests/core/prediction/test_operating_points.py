@@ -89,7 +89,7 @@ def test_tables_are_answered_as_rows_are(missing: str | None) -> None:
             several = answers.several.get(place)
             found = several or espalier.leaf_prediction(at, int(answers.leaves[place]))
             assert (found.label, found.leaf) == (one.label, one.leaf)
-        many = predict_batch(at, encode_columns(at, data)).answers
+        many = predict_batch(at, encode_columns(at.schema, data, at.preparation.imputed)).answers
         assert [model.schema.classes[int(code)] for code in many] == [one.label for one in single]
 
 

@@ -141,25 +141,6 @@ def test_only_rows_that_had_a_part_in_a_model_are_said_to_have_had_one(method: s
     assert asked.training.asked == (DATA.fingerprint, OTHER.fingerprint)
 
 
-def old(model: Model, *fields: str) -> Model:
-    """The same model as a document from before these fields held it."""
-    document = espalier.to_document(model)
-    kept = {name: value for name, value in document["training"].items() if name not in fields}
-    return espalier.from_document({**document, "training": kept})
-
-
-def test_of_an_old_document_and_all_that_comes_of_it_all_held_out_rows_may_have_had_a_part() -> None:
-    grown = espalier.train(DATA, "cart", holdout=HOLDOUT, pruning=PLAIN)
-    pruned = espalier.prune(espalier.train(DATA, "cart"), "reduced_error", dataset=DATA, holdout=THIRD).model
-    for model in (grown, pruned):
-        first = old(model, "asked")
-        assert espalier.to_json(first) == espalier.to_json(old(first, "asked"))
-        second = espalier.prune(first, "reduced_error", dataset=DATA, holdout=OTHER).model
-        for parent in (first, second):
-            child = espalier.prune(parent, "cost_complexity", alpha=0.0, dataset=DATA, holdout=rows(4)).model
-            assert child.training.held_out_use == "validation"
-
-
 def added_from_another_data_set() -> tuple[Model, dict[str, Any]]:
     grown = espalier.train(DATA, "cart", holdout=HOLDOUT)
     return espalier.prune(grown, "reduced_error", dataset=DATA, holdout=OTHER, backfit=True).model, {
@@ -179,20 +160,18 @@ def added_without_weights() -> tuple[Model, dict[str, Any]]:
 @pytest.mark.parametrize(
     "made", [remembered, a_data_set_of_its_own, added_from_another_data_set, added_without_weights]
 )
-def test_of_an_old_document_that_was_backfitted_no_row_is_asked_again_or_counted_as_another(made: Any) -> None:
+def test_rows_that_were_added_to_the_leaves_are_not_counted_as_training_rows(made: Any) -> None:
     model, given = made()
-    first = old(model, "asked", "backfitted")
     with pytest.raises(NotApplicable, match="backfit"):
-        espalier.prune(first, "reduced_error", **given)
-    child = espalier.prune(first, "cost_complexity", alpha=0.0).model
+        espalier.prune(model, "reduced_error", **given)
+    child = espalier.prune(model, "cost_complexity", alpha=0.0).model
     assert child.training.train == {"n_rows": model.training.n_training_rows}
 
 
 @pytest.mark.parametrize("made", [remembered, a_data_set_of_its_own, added_by_an_earlier_pruning])
-def test_of_an_old_document_that_was_backfitted_the_training_rows_are_answered_one_by_one(made: Any) -> None:
+def test_the_training_rows_of_backfitted_leaves_are_answered_one_by_one(made: Any) -> None:
     model, _ = made()
-    first = old(model, "asked", "backfitted")
-    with_rows = espalier.prune(first, "cost_complexity", alpha=0.0, dataset=DATA).model
+    with_rows = espalier.prune(model, "cost_complexity", alpha=0.0, dataset=DATA).model
     kept = np.setdiff1d(np.arange(DATA.n_rows), espalier.training.holdout_rows.held_out_rows(HOLDOUT, DATA))
     learned = DATA.take(kept) if model.training.holdout else DATA
     assert with_rows.training.train == espalier.evaluate(with_rows, learned).figures()

@@ -202,7 +202,7 @@ def test_every_subset_of_the_conditions_of_play_tennis_has_the_published_figures
         assert rows.n_rows == case["covered"]
         code = classes.index(case["then"])
         for pessimistic, expected in ((None, 1 - case["accuracy"]), (exact, case["U_25_exact_pessimistic_error"])):
-            evidence = Evidence(None, rows.target, rows.weight, True, pessimistic)
+            evidence = Evidence(None, rows.target, rows.weight, True, 1.0, pessimistic)
             missed = float((rows.weight * evidence.misses(code)).sum())
             assert loss_of(evidence, float(rows.weight.sum()), missed) == pytest.approx(expected, abs=1e-9)
     assert model.task == "classification"

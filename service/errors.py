@@ -3,11 +3,14 @@
 Too many rows, columns, cells or characters, or a model that is too large, raise `espalier.TooLarge` instead.
 """
 
+import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import espalier
 from espalier import Fault
+
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class ServiceError(Exception):
@@ -124,16 +127,6 @@ class SchemaMismatch(Unavailable):
 def fault_members(faults: Sequence[Fault]) -> list[dict[str, str]]:
     """Return the JSON form of faults."""
     return [{"pointer": fault.path, "code": fault.code, "message": fault.message} for fault in faults]
-
-
-@contextmanager
-def collect_faults(faults: list[Fault], pointer: Callable[[str], str]) -> Iterator[None]:
-    """Catch `espalier.InvalidInput` and add its new faults to `faults`, with their paths mapped by `pointer`."""
-    try:
-        yield
-    except espalier.InvalidInput as error:
-        located = [Fault(pointer(fault.path), fault.code, fault.message) for fault in error.faults]
-        faults += [fault for fault in located if fault not in faults]
 
 
 @contextmanager

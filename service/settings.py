@@ -23,6 +23,11 @@ SQLITE_FILE = "sqlite:///"
 TOKEN = re.compile(
     r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
 )
+# SQLAlchemy reads such a URL as it is meant; of others, it might take a part of the password for the host or the port.
+POSTGRES_URL = (
+    r"postgresql\+psycopg://([^\s:/@]*(:[^\s@]*)?@)?(\[[0-9A-Fa-f:.]+\]|[^\s:/?@\[\]]*)"
+    r"(:[0-9]{1,5})?(/[^\s@?]*)?(\?[^\s@]*)?"
+)
 ORIGIN = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
 
 
@@ -72,8 +77,8 @@ class Settings:
 
     database_url: str = _text(
         "sqlite:///var/espalier.db",
-        r"sqlite:///[^:?\s][^?\s]*|postgresql\+psycopg://\S+",
-        "sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST:PORT/NAME",
+        rf"sqlite:///[^:?\s]([^?\n]*[^?\s])?|{POSTGRES_URL}",
+        "sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST:PORT/NAME, with special characters as in %40 for @",
         "the database; the folder of an SQLite file is created",
         secret=True,
     )
@@ -204,8 +209,9 @@ class Settings:
 
     @property
     def shared_with(self) -> frozenset[str]:
-        """The origins whose pages may call the service."""
-        return frozenset() if self.cors_origins == "none" else frozenset(self.cors_origins.split(","))
+        """The origins whose pages may call the service, as browsers send them: in lower case, without default ports."""
+        origins = self.cors_origins.lower().split(",") if self.cors_origins != "none" else ()
+        return frozenset(re.sub("^(https:.*):443$|^(http:.*):80$", r"\1\2", origin) for origin in origins)
 
 
 def as_text(value: object) -> str:

@@ -82,19 +82,18 @@ def resolve_columns(
     Raises:
         DataError, SchemaError: As in `dataset_of_columns`.
     """
-    if not n_rows:
+    if not n_rows or not names:
         message = f"there are {len(names)} columns and no rows" if names else "there are no columns"
         raise DataError([Fault("", "empty", message)])
     declared.check_names(dict.fromkeys(names))
     message = "{!r} is an index of pandas and is left out: declare the column to use it"
-    aside: list[Notice] = []
     notices: list[Notice] = []
     missing = MissingValues.of(declared.missing_values, are_declared=declared.declares_missing)
     faults: list[Fault] = []
     features: list[Feature] = []
     for column in columns:
         if column.is_index and column.name not in declared.columns:
-            aside.append(Notice("index_left_out", column.name, message.format(column.name)))
+            notices.append(Notice("index_left_out", column.name, message.format(column.name)))
             continue
         declaration = declared.column(column.name)
         feature, array, column_faults = resolve(column, declaration, missing=missing, task=declared.task)
@@ -106,12 +105,12 @@ def resolve_columns(
                 notices += finer_instants(column.name, column.labels, kind=feature.kind)
             notices += target_notices(feature, array, declaration, declared.task)
             if not column.categories_complete:
-                labels = column.labels if missing.are_default else None
+                labels = column.labels if missing.are_default and not missing.are_declared else None
                 notices += reading_notices(feature, array, declaration, labels, column.values)
             keep(array)
         faults += within(pointer(column.name), column_faults)
     DataError.raise_for(faults)
-    return Schema(tuple(features), declared.missing_values), (*aside, *notices)
+    return Schema(tuple(features), declared.missing_values), tuple(notices)
 
 
 def resolve(
@@ -193,9 +192,8 @@ def _from_labels(
 ) -> tuple[Feature, Column, list[Fault]]:
     labels, codes = raw.coded()
     # A category of a categorical type, even NA, is not read as missing, unless the caller has listed it as missing.
-    declared = _with_type(
-        raw, declared, [label for label in labels if not (missing.are_declared and missing.contains(label))]
-    )
+    typed = [label for label in labels if not (missing.are_declared and missing.contains(label))]
+    declared = _with_type(raw, declared, typed)
     missing = missing.besides(declared.categories or ())
     present = np.zeros(len(labels) + 1, dtype=np.bool_)
     present[codes] = True

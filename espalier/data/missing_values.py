@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats
-from espalier.data.labels import Label, label_text
+from espalier.data.labels import Label, category_codes, label_text
 from espalier.data.number_parsing import is_number, number_from_text
 
 DEFAULT_MISSING_VALUES: Final = ("?", "NA")
@@ -39,14 +39,16 @@ class MissingValues:
         return cls(texts, known, texts == frozenset(DEFAULT_MISSING_VALUES), are_declared)
 
     def besides(self, categories: Iterable[Label]) -> "MissingValues":
-        """Return the missing values except those that are declared as categories.
+        """Return the missing values except texts of declared categories, and numbers that stand for one.
 
-        >>> MissingValues.of(["NA", "-1"]).besides(["EU", "NA", -1.0])
-        MissingValues(texts=frozenset({'-1'}), numbers=frozenset(), are_default=False, are_declared=False)
+        >>> MissingValues.of(["?", "NA", "-1"]).besides(["EU", "NA", -1.0])
+        MissingValues(texts=frozenset({'?'}), numbers=frozenset(), are_default=False, are_declared=False)
         """
         declared = tuple(categories) if self.texts else ()
-        texts = self.texts.intersection(map(label_text, declared))
-        numbers = self.numbers.intersection(filter(is_number, declared))
+        known = category_codes(declared) if self.numbers else {}
+        of_numbers = [text for (_, text), code in known.items() if is_number(declared[code])]
+        texts = self.texts.intersection([*map(label_text, declared), *of_numbers])
+        numbers = {number for number in self.numbers if ("int", number) in known or ("float", number) in known}
         return replace(self, texts=self.texts - texts, numbers=self.numbers - numbers) if texts or numbers else self
 
     def contains(self, cell: Any) -> bool:

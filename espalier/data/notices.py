@@ -126,9 +126,7 @@ def _of_inferred_categories(feature: Feature, column: Column) -> Iterator[Notice
             continue
         rows = np.flatnonzero(np.isin(column, others))
         shown, cells = _shown(feature, column, rows)
-        all_but = (
-            f"all of its {counts.sum()} cells but {len(rows)}" if len(rows) else f"all of its {counts.sum()} cells"
-        )
+        all_but = f"all of its {counts.sum()} cells" + (f" but {len(rows)}" if len(rows) else "")
         message = f"{_named(feature)} is read as {len(feature.categories)} categories, though {all_but} are {what}"
         yield Notice(code, feature.name, f"{message}{shown and ': '}{shown}; {declare}", cells)
         return
@@ -209,17 +207,17 @@ def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
             message = f"{n_rows} of {len(column)} rows have the weight 0 and are not used"
             yield Notice("weight_zero", feature.name, f"{_named(feature)}: {message}")
         return
-    if feature.role is Role.IGNORE:
-        return
     known = column[column >= 0] if feature.coded else column[~np.isnan(column)]
-    is_attribute = feature.role is Role.ATTRIBUTE
-    is_float64 = is_attribute and feature.kind is FeatureKind.NUMERIC and column.dtype == np.float64
+    is_float64 = feature.kind is FeatureKind.NUMERIC and column.dtype == np.float64
     if is_float64 and len(known) and max(-known.min(), known.max()) >= MAX_INTEGER:
         message = (
-            f"{_named(feature)} has numbers of 2^53 ({MAX_INTEGER}) and more, which are rounded to doubles: "
+            f"{feature.name!r} has numbers of 2^53 ({MAX_INTEGER}) and more, which are rounded to doubles: "
             "declare it nominal, and give them as texts, if they are codes"
         )
         yield Notice("rounded", feature.name, message)
+    if feature.role is Role.IGNORE:
+        return
+    is_attribute = feature.role is Role.ATTRIBUTE
     if not len(known) or np.all(known == known[0]):
         what = "one value" if len(known) else "no values"
         so = "and can never be tested" if is_attribute else "and nothing can be learned from it"

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.dataset import Column, Dataset, flags_of
@@ -137,13 +138,14 @@ def store_parts(parts: Iterable[Dataset], folder: Path, *, check: Callable[[], N
     Raises:
         DataError: There are no rows, a part has another schema than the first, or the disk is full.
     """
-    schema, flagged, n_rows = None, [], 0
+    schema, declared, flagged, n_rows = None, b"", [], 0
     with full_disk_refused():
         for part in parts:
             check()
             if schema is None:
                 schema, flagged = part.schema, [(False, False)] * len(part.columns)
-            if part.schema != schema:
+                declared = orjson.dumps(schema.to_dict())
+            if orjson.dumps(part.schema.to_dict()) != declared:  # unlike ==, it tells 1 from true and from 1.0
                 raise DataError([Fault("", "other_columns", f"the schema changes after row {n_rows}")])
             for place, column in enumerate(part.columns if part.n_rows else ()):
                 cells: Any = np.ascontiguousarray(column, _stored_kind(schema.features[place]))

@@ -111,8 +111,11 @@ def _read_document(document: Any) -> Model:
     pruning = current.get("pruning")
     if pruning is not None and not isinstance(pruning, dict):
         raise DocumentError([Fault("/pruning", "wrong_type", "must be an object or null")])
-    record = read_record(_object(current, "training"))
-    return Model(schema, config, preparation, body, record, pruning, tuple(notes))
+    try:
+        orjson.dumps([[[[pruning]]]])  # orjson reads more levels than it writes
+    except orjson.JSONEncodeError:
+        raise DocumentError([Fault("/pruning", "out_of_range", "must have at most 250 levels")]) from None
+    return Model(schema, config, preparation, body, read_record(_object(current, "training")), pruning, tuple(notes))
 
 
 def _checked_header(document: Any) -> dict[str, Any]:

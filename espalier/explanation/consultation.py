@@ -183,8 +183,7 @@ class _TreeState:
         self.is_bounded = self.agree = predictor.linear is None
         if predictor.linear is not None and self.next is None:
             for leaf in self.answers[arrives[self.answers]].tolist():
-                terms = predictor.linear.leaf_model(leaf).terms
-                needed = dict.fromkeys(feature for feature, _, coefficient in terms if coefficient != 0)
+                needed = predictor.linear.attributes_read(leaf)
                 used |= {place: None for place in needed if place in given}
                 self.next = next(((place, leaf) for place in needed if place not in given), None)
         elif predictor.classes and bool(np.any((tree.fallback == ALL) & is_test & (tree.test != UNKNOWN))):
@@ -215,5 +214,9 @@ class _RuleState:
                 break
             if self.next is None:
                 self.next = open_places[0], number
+        imputed = model.preparation.imputed
+        if model.rules.exclusive and imputed is not None and not np.isnan(imputed).any() and len(possible) > 1:
+            # No value stays missing, so every row takes one of the tree's paths, and the default never answers.
+            possible = [number for number in possible if number < model.rules.n_rules]
         self.answers = np.array(possible, dtype=np.int64)
         self.used = list(used)

@@ -40,10 +40,10 @@ class Explanation(NamedTuple):
         conditions: For a tree, the tests of the heaviest path, merged into one condition per attribute, in the order of
             their first tests; for a list of rules, the conditions of the rule that fired.
         rule: The conditions and the prediction as a sentence.
-        contributions: By attribute, the change that its tests cause in the label's share (or the mean, or the smoothed
-            number), from the root to the leaf (Saabas 2014). Only with ``full``, for a tree.
-        baseline: The label's share (or mean, or smoothed number) at the root. Baseline and contributions add up to that
-            of the answer. None without contributions.
+        contributions: By attribute, the change that its tests cause in the label's share (or in the number with which
+            the node would answer), from the root to the leaf (Saabas 2014). Only with ``full``, for a tree.
+        baseline: The label's share (or the number) at the root. Baseline and contributions add up to that of the
+            answer. None without contributions.
         passed_over: Only with ``full``, for a list of rules: the rules before the one that fired, in order, each with
             the first of its conditions that does not hold.
         shap: Shapley values (path-dependent, Lundberg et al. 2018) and a baseline. Together they add up to the label's
@@ -198,6 +198,7 @@ def _by_tree(model: Model, predictor: TreePredictor, prediction: Prediction, det
     added, baseline = contributions_of(model, predictor, prediction, linear)
     flow = row_flow(model, predictor, row.values)
     tested = attributes_read(model.tree, flow, model.tree.outside(np.flatnonzero(flow.share <= 0)))
+    terms = () if predictor.linear is None else predictor.linear.attributes_read(prediction.leaf)
     place = prediction.code if predictor.classes else None
     return explanation._replace(
         detail=detail,
@@ -205,7 +206,7 @@ def _by_tree(model: Model, predictor: TreePredictor, prediction: Prediction, det
         baseline=baseline,
         shap=shapley_values(model, predictor, flow, place=place),
         reasons=sufficient_reasons(model, predictor, flow, prediction, tested=tested),
-        cost=cost_of(model, tested),
+        cost=cost_of(model, (*tested, *terms)),
     )
 
 

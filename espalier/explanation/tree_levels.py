@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from espalier.arrays import Floats, Ints, Places
-from espalier.model.node_tests import LEAF
+from espalier.model.node_tests import LEAF, UNKNOWN
 from espalier.model.surrogates import ragged
 from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.missing_strategies import whole_shares
@@ -92,11 +92,14 @@ def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
 
 def _cover(tree: Tree) -> Floats:
     """Return `TreeLevels.cover`. If all children of a parent have the weight 0, their covers are `whole_shares`."""
-    share, cover = np.ones(tree.n_nodes), np.ones(tree.n_nodes)
+    share, cover, weight = np.ones(tree.n_nodes), np.ones(tree.n_nodes), tree.weight.copy()
     share[tree.child] = whole_shares(tree)
+    tests = np.flatnonzero(tree.test == UNKNOWN)
+    # In an imported tree, a leaf that repeats its node's answer for a missing value has the node's whole weight.
+    weight[tree.child[tree.child_start[tests] + 1]] = np.maximum(tree.weight[tests] - tree.weight[tests + 1], 0.0)
     parent = tree.parent[1:]
-    total = np.bincount(parent, weights=tree.weight[1:], minlength=tree.n_nodes)[parent]
-    cover[1:] = np.where(total > 0, tree.weight[1:] / np.where(total > 0, total, 1.0), share[1:])
+    total = np.bincount(parent, weights=weight[1:], minlength=tree.n_nodes)[parent]
+    cover[1:] = np.where(total > 0, weight[1:] / np.where(total > 0, total, 1.0), share[1:])
     return cover
 
 

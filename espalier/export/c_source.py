@@ -1,12 +1,21 @@
 """Write a model as one C99 file that needs only the standard library."""
 
 import math
+from collections.abc import Mapping
 from string import Template
 
-from espalier.data.labels import category_codes, label_text
-from espalier.data.schema import Feature
+from espalier.data.labels import Label, label_text
+from espalier.data.schema import FeatureKind
 from espalier.export.program import Exported, Program
-from espalier.export.tables import class_texts, imputed_values, missing_numbers, source_tables, starts, wrapped
+from espalier.export.tables import (
+    class_texts,
+    imputed_values,
+    known_codes,
+    listed_numbers,
+    source_tables,
+    starts,
+    wrapped,
+)
 from espalier.model.model import Model
 
 TEMPLATE = Template(r"""$comment
@@ -48,6 +57,8 @@ static const int CODES_FIRST[] = {$codes_first};
 static const char *const CODE_TEXT[] = {$code_texts};
 static const int CODE_OF[] = {$code_of};
 static const double MISSING_NUMBERS[] = {$missing_numbers};
+/* Whether each attribute is a date, which is not compared with MISSING_NUMBERS. */
+static const int IS_DATE[] = {$dates};
 static const double IMPUTED[] = {$imputed};
 static const int SET_FIRST[] = {$set_first};
 static const int SET_CODE[] = {$set_codes};
@@ -97,7 +108,7 @@ static double encoded(const espalier_value *cell, int attribute) {
             if (strcmp(cell->text, CODE_TEXT[at]) == 0) return CODE_OF[at];
         return IMPUTED[attribute];
     }
-    for (int at = 0; at < $n_missing; at++)
+    for (int at = 0; at < $n_missing && !IS_DATE[attribute]; at++)
         if (cell->number == MISSING_NUMBERS[at]) return IMPUTED[attribute];
     return isnan(cell->number) ? IMPUTED[attribute] : cell->number;
 }
@@ -172,8 +183,8 @@ void espalier_predict(const espalier_value *row, espalier_answer *answer) {
 def c_source(given: Exported) -> str:
     """Return a C99 file with ``espalier_predict``."""
     tables, attributes = source_tables(given.program), given.model.schema.attributes
-    codes = [_by_text(each) for each in attributes]
-    missing = missing_numbers(given.model)
+    codes = [_by_text(each) for each in known_codes(given.model)]
+    missing = listed_numbers(given.model)
     declared = [
         f"static const int {name}[] = {{{_list(list(map(str, items)))}}};" for name, items in tables.whole.items()
     ]
@@ -192,6 +203,7 @@ def c_source(given: Exported) -> str:
         code_texts=_list([_text(text) for each in codes for text in each]),
         code_of=_list([str(code) for each in codes for code in each.values()]),
         missing_numbers=_list(_numbers(missing)),
+        dates=_list([str(int(feature.kind is FeatureKind.DATETIME)) for feature in attributes]),
         imputed=_list(_numbers(imputed_values(given.model))),
         set_first=_list(list(map(str, starts(tables.sets)))),
         set_codes=_list([str(code) for each in tables.sets for code in each]),
@@ -208,8 +220,7 @@ def c_obstacle(model: Model, _program: Program) -> str | None:
     return None
 
 
-def _by_text(feature: Feature) -> dict[str, int]:
-    codes = category_codes(feature.categories)
+def _by_text(codes: Mapping[tuple[str, Label], int]) -> dict[str, int]:
     return {label: code for (_, label), code in codes.items() if isinstance(label, str)}
 
 

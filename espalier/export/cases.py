@@ -21,6 +21,8 @@ SURROGATES: Final = (
     "surrogate tests choose the branch if a value is missing; export with missing='majority', which sends the row "
     "down the heaviest branch"
 )
+MAX_CELLS: Final = 2_000_000
+"""Maximum number of cells of a decision table, the empty ones included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,18 @@ def flat_obstacle(model: Model, program: Program) -> str | None:
     return FRACTIONAL if program.divides else None
 
 
+def size_obstacle(n_rules: int, n_columns: int) -> str | None:
+    """Return why a decision table with a cell for each rule and column is too large; None if it is not."""
+    if n_rules * n_columns <= MAX_CELLS:
+        return None
+    return f"it needs {n_rules:,} rules with {n_columns:,} cells each, and at most {MAX_CELLS:,} cells are written"
+
+
+def n_answers(program: Program) -> int:
+    """Return the number of final steps: the number of cases, unless no row reaches some of these steps."""
+    return sum(step.kind == ANSWER for step in program.steps)
+
+
 def cases_of(model: Model, program: Program) -> list[Case]:
     """Return the cases of a model, in the order of its leaves or rules; `flat_obstacle` must be None for the model."""
     wholes = [
@@ -70,20 +84,31 @@ def cases_of(model: Model, program: Program) -> list[Case]:
     return list(_tree_cases(program.steps, wholes))
 
 
-def narrowed(part: Part, step: Step, target: int) -> Part | None:
-    """Return `part` limited to the values that lead from `step` to step `target`; None if there are none."""
-    absent = part.absent and step.absent == target
-    if part.codes is not None:
-        by_code = {code: step.targets[int(code > step.threshold) if step.kind == CUT else code] for code in part.codes}
-        codes = frozenset(code for code, taken in by_code.items() if taken == target)
-        narrow = replace(part, codes=codes, known=bool(codes), absent=absent)
-    else:
-        below, over = (each == target for each in step.targets)
-        at_most = part.at_most if over else min(part.at_most, step.threshold)
-        above = part.above if below else max(part.above, step.threshold)
-        known = part.known and (below or over) and above < at_most
-        narrow = replace(part, above=above, at_most=at_most, known=known, absent=absent)
-    return narrow if narrow.known or narrow.absent else None
+def _narrowed(part: Part, step: Step) -> dict[int, Part]:
+    """Return `part` limited to the values that lead from `step` to each of its targets, if there are any, by target."""
+    codes = dict[int, set[int]]()
+    for code in part.codes or ():
+        target = step.targets[int(code > step.threshold) if step.kind == CUT else code]
+        codes.setdefault(target, set()).add(code)
+    parts = dict[int, Part]()
+    for target in sorted({*step.targets, step.absent}):
+        absent = part.absent and step.absent == target
+        if part.codes is not None:
+            taken = frozenset(codes.get(target, ()))
+            narrow = replace(part, codes=taken, known=bool(taken), absent=absent)
+        else:
+            narrow = _interval(part, step, target, absent=absent)
+        if narrow.known or narrow.absent:
+            parts[target] = narrow
+    return parts
+
+
+def _interval(part: Part, step: Step, target: int, *, absent: bool) -> Part:
+    below, over = (each == target for each in step.targets)
+    at_most = part.at_most if over else min(part.at_most, step.threshold)
+    above = part.above if below else max(part.above, step.threshold)
+    known = part.known and (below or over) and above < at_most
+    return replace(part, above=above, at_most=at_most, known=known, absent=absent)
 
 
 def _rule_cases(steps: tuple[Step, ...], wholes: list[Part]) -> Iterator[Case]:
@@ -95,7 +120,7 @@ def _rule_cases(steps: tuple[Step, ...], wholes: list[Part]) -> Iterator[Case]:
             parts = {}
         elif parts is not None:
             # If a test of a rule holds, the next step follows.
-            narrow = narrowed(parts.get(step.feature, wholes[step.feature]), step, at + 1)
+            narrow = _narrowed(parts.get(step.feature, wholes[step.feature]), step).get(at + 1)
             parts = None if narrow is None else {**parts, step.feature: narrow}
 
 
@@ -107,7 +132,5 @@ def _tree_cases(steps: tuple[Step, ...], wholes: list[Part]) -> Iterator[Case]:
         if step.kind == ANSWER:
             yield Case(tuple(parts.values()), step.number)
             continue
-        for target in sorted({*step.targets, step.absent}, reverse=True):
-            narrow = narrowed(parts.get(step.feature, wholes[step.feature]), step, target)
-            if narrow is not None:
-                stack.append((target, {**parts, step.feature: narrow}))
+        narrowed = _narrowed(parts.get(step.feature, wholes[step.feature]), step)
+        stack += [(target, {**parts, step.feature: narrow}) for target, narrow in reversed(narrowed.items())]

@@ -12,12 +12,12 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import chain, count, pairwise, product
+from itertools import count, pairwise, product
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from espalier.data.labels import Label
-from espalier.export.cases import Case, Part, cases_of, flat_obstacle
+from espalier.export.cases import Part, cases_of, flat_obstacle, n_answers, size_obstacle
 from espalier.export.obstacles import number_obstacle, type_obstacle, type_of
 from espalier.export.program import Exported, Program
 from espalier.export.tables import category_literals, missing_numbers
@@ -61,8 +61,19 @@ def _of_columns(model: Model) -> Iterator[str | None]:
 
 
 def _of_size(model: Model, program: Program) -> str | None:
-    n_rules = sum(math.prod(len(_cells(model, part)) for part in case.parts) for case in cases_of(model, program))
-    return None if n_rules <= MAX_RULES else f"it needs {n_rules:,} rules, and at most {MAX_RULES:,} are written"
+    attributes = model.schema.attributes
+    reason = size_obstacle(n_answers(program), len(attributes))
+    if reason is not None:
+        return reason
+    missing = missing_numbers(model)
+    n_rules = sum(math.prod(_n_cells(part, missing) for part in case.parts) for case in cases_of(model, program))
+    if n_rules > MAX_RULES:
+        return f"it needs {n_rules:,} rules, and at most {MAX_RULES:,} are written"
+    return size_obstacle(n_rules, len(attributes))
+
+
+def _n_cells(part: Part, missing: Sequence[Sequence[float]]) -> int:
+    return 1 if part.codes is not None else len(_number_cells(part, missing[part.feature]))
 
 
 def _lines(model: Model, program: Program, notes: Sequence[str]) -> Iterator[str]:
@@ -86,30 +97,44 @@ def _lines(model: Model, program: Program, notes: Sequence[str]) -> Iterator[str
         yield f'<input label="{name}"><inputExpression typeRef="{kind}"><text>{name}</text></inputExpression></input>'
     for name, output in outputs.items():
         yield f'<output name="{name}"/>' if output is None else f'<output name="{name}" typeRef="{output}"/>'
+    literals, missing = category_literals(model, _literal), missing_numbers(model)
     for case in cases_of(model, program):
-        yield from _rules(model, program, case)
+        by_place = {part.feature: _cells(part, literals[part.feature], missing[part.feature]) for part in case.parts}
+        cells = [by_place.get(place, [ANY]) for place in range(len(attributes))]
+        yield from _rules(model, program, case.number, cells)
     yield "</decisionTable></decision>"
     yield "</definitions>"
 
 
-def _rules(model: Model, program: Program, case: Case) -> Iterator[str]:
+def _rules(model: Model, program: Program, number: int, cells: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a case: a rule for each combination of cells, since a condition may need several cells."""
-    row = program.table[case.number].tolist()
+    row = program.table[number].tolist()
     answer = [_literal(row[0])]
     if model.schema.classes:
-        answer = [_literal(model.schema.classes[program.codes[case.number]]), f"[{', '.join(map(_literal, row))}]"]
-    written = "".join(f"<outputEntry><text>{escape(text)}</text></outputEntry>" for text in (*answer, str(case.number)))
-    by_place = {part.feature: _cells(model, part) for part in case.parts}
-    for cells in product(*(by_place.get(place, [ANY]) for place in range(len(model.schema.attributes)))):
-        yield "<rule>" + "".join(f"<inputEntry><text>{escape(cell)}</text></inputEntry>" for cell in cells)
+        answer = [_literal(model.schema.classes[program.codes[number]]), f"[{', '.join(map(_literal, row))}]"]
+    written = "".join(f"<outputEntry><text>{escape(text)}</text></outputEntry>" for text in (*answer, str(number)))
+    for combination in product(*cells):
+        yield "<rule>" + "".join(f"<inputEntry><text>{escape(cell)}</text></inputEntry>" for cell in combination)
         yield f"{written}</rule>"
 
 
-def _cells(model: Model, part: Part) -> list[str]:
-    """Return the cells of a condition. For each value that meets the condition, one of the cells holds."""
-    if part.codes is not None:
-        return [_category_cell(model, part, part.codes)]
-    numbers = missing_numbers(model)
+def _cells(part: Part, literals: Sequence[Sequence[str]], missing: Sequence[float]) -> list[str]:
+    """Return the cells of a condition. For each value that meets the condition, one of the cells holds.
+
+    Args:
+        part: The condition.
+        literals: The literals of each category of the attribute, by its code.
+        missing: The numbers that mean a missing value of the attribute.
+    """
+    if part.codes is None:
+        return _number_cells(part, missing)
+    if not part.absent:
+        return [", ".join(text for code in sorted(part.codes) for text in literals[code])]
+    others = ", ".join(text for code, texts in enumerate(literals) if code not in part.codes for text in texts)
+    return [f"not({others})" if others else ANY]
+
+
+def _number_cells(part: Part, numbers: Sequence[float]) -> list[str]:
     absent = ", ".join(["null", *map(_literal, numbers)])
     if not part.known:
         return [absent]
@@ -124,14 +149,6 @@ def _cells(model: Model, part: Part) -> list[str]:
     return [*intervals, _interval(last, part.at_most)] if last < part.at_most else intervals
 
 
-def _category_cell(model: Model, part: Part, codes: frozenset[int]) -> str:
-    literals = category_literals(model.schema.attributes[part.feature].categories, _literal)
-    listed = ", ".join(text for text, code in literals.items() if (code in codes) != part.absent)
-    if not part.absent:
-        return listed
-    return f"not({listed})" if listed else ANY
-
-
 def _interval(above: float, end: float, sign: str = "<=", bracket: str = "]") -> str:
     """Return the test for numbers above `above` and up to `end`; ``<`` and ``)`` exclude `end` itself."""
     if math.isinf(above):
@@ -141,12 +158,15 @@ def _interval(above: float, end: float, sign: str = "<=", bracket: str = "]") ->
 
 def _names(columns: Sequence[str], *, taken: Collection[str]) -> list[str]:
     """Return names that every engine can read, unique and not in `taken`: if possible, each column's own name."""
-    names: list[str] = []
+    names, used, numbers = list[str](), set(taken), dict[str, Iterator[int]]()
     for column in columns:
-        name = NO_NAME.sub("_", column)
-        name = f"_{name}" if name[0].isdigit() or KEYWORDS.fullmatch(name) else name
-        numbered = chain([name], (f"{name}_{number}" for number in count(2)))
-        names.append(next(each for each in numbered if each not in taken and each not in names))
+        name = free = NO_NAME.sub("_", column)
+        if name[0].isdigit() or KEYWORDS.fullmatch(name):
+            name = free = f"_{name}"
+        while free in used:
+            free = f"{name}_{next(numbers.setdefault(name, count(2)))}"
+        used.add(free)
+        names.append(free)
     return names
 
 

@@ -2,14 +2,15 @@
 
 import json
 import math
+from collections.abc import Mapping
 from string import Template
 from typing import Any
 
-from espalier.data.labels import MAX_INTEGER, category_codes
-from espalier.data.schema import Feature
+from espalier.data.labels import MAX_INTEGER, Label
+from espalier.data.schema import Feature, FeatureKind
 from espalier.export.obstacles import number_obstacle
 from espalier.export.program import Exported, Program
-from espalier.export.tables import bracketed, class_texts, imputed_values, missing_numbers, source_tables
+from espalier.export.tables import bracketed, class_texts, imputed_values, known_codes, listed_numbers, source_tables
 from espalier.model.model import Model
 
 TEMPLATE = Template("""\
@@ -19,6 +20,8 @@ const NAMES = $names;
 const CODES = $codes;
 const MISSING_TEXTS = new Set($missing_texts);
 const MISSING_NUMBERS = new Set($missing_numbers);
+// For each attribute, whether it is a date, which is not compared with MISSING_NUMBERS.
+const DATES = $dates;
 const IMPUTED = $imputed;
 const LABELS = $labels;
 const TEXTS = $texts;
@@ -75,7 +78,7 @@ function encoded(name, cell, at) {
   }
   if (MISSING_TEXTS.has(cell)) return IMPUTED[at];
   if (typeof cell !== "number") throw new TypeError(name + ": must be a number, or null for missing");
-  return MISSING_NUMBERS.has(cell) ? IMPUTED[at] : cell;
+  return MISSING_NUMBERS.has(cell) && !DATES[at] ? IMPUTED[at] : cell;
 }
 
 function number(leaf, values) {
@@ -137,9 +140,10 @@ def javascript_source(given: Exported) -> str:
     return TEMPLATE.substitute(
         comment="\n".join(f"// {note}" for note in given.notes),
         names=bracketed([_literal(feature.name) for feature in schema.attributes]),
-        codes=bracketed([_map(feature) for feature in schema.attributes]),
+        codes=bracketed(list(map(_map, schema.attributes, known_codes(given.model)))),
         missing_texts=json.dumps(sorted(schema.missing_values)),
-        missing_numbers=json.dumps(missing_numbers(given.model)),
+        missing_numbers=json.dumps(listed_numbers(given.model)),
+        dates=bracketed([_literal(feature.kind is FeatureKind.DATETIME) for feature in schema.attributes]),
         imputed=bracketed([_literal(value) for value in imputed_values(given.model)]),
         labels=bracketed([_literal(label) for label in schema.classes]),
         texts=bracketed([_literal(text) for text in class_texts(given.model)]),
@@ -148,12 +152,12 @@ def javascript_source(given: Exported) -> str:
     )
 
 
-def _map(feature: Feature) -> str:
+def _map(feature: Feature, codes: Mapping[tuple[str, Label], int]) -> str:
     if not feature.coded:
         return "null"
     entries = {
         (kind == "bool", label): code
-        for (kind, label), code in category_codes(feature.categories).items()
+        for (kind, label), code in codes.items()
         if isinstance(label, str) or abs(label) <= MAX_INTEGER  # JavaScript rounds larger integers
     }
     return f"new Map([{', '.join(f'[{_literal(label)}, {code}]' for (_, label), code in entries.items())}])"

@@ -4,19 +4,23 @@ Engines compute with decimals of at most 28 places. A threshold is written as th
 the same double. The JavaScript engine reads all digits of an input, so it compares like doubles. The Python engine
 rounds an input to 15 or 16 significant digits: an input of at most 15 digits is on the same side of a threshold as its
 double, but longer inputs that round to the same digits are not distinguished.
+
+Attributes that no case tests are no inputs. Every rule has a cell for every input, since some engines take a rule
+without the cell as one that does not hold.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Final
 
 from espalier.data.labels import Label
-from espalier.export.cases import Case, Part, cases_of, flat_obstacle
+from espalier.data.schema import Feature, FeatureKind
+from espalier.export.cases import Case, Part, cases_of, flat_obstacle, n_answers, size_obstacle
 from espalier.export.obstacles import number_obstacle, type_obstacle
 from espalier.export.program import CUT, Exported, Program
-from espalier.export.tables import category_literals, missing_numbers
+from espalier.export.tables import category_literals, listed_numbers, missing_numbers
 from espalier.model.model import Model
 
 JDM_TYPE: Final = "application/vnd.gorules.decision"
@@ -31,14 +35,15 @@ MAX_DIGITS: Final = 15
 def jdm_table(given: Exported) -> str:
     """Return a JDM document: an input, a decision table and an output."""
     model, program = given.model, given.program
-    attributes = model.schema.attributes
+    attributes, literals, missing = model.schema.attributes, category_literals(model, _literal), missing_numbers(model)
+    inputs = {place: _Input(attributes[place], literals[place], missing[place]) for place in _tested(program)}
     outputs = ["label", "probabilities", "leaf"] if model.schema.classes else ["value", "leaf"]
-    rules = [_rule(model, program, case, number) for number, case in enumerate(cases_of(model, program))]
+    rules = [_rule(model, program, inputs, case, number) for number, case in enumerate(cases_of(model, program))]
     content = {
         "hitPolicy": "first",
         "inputs": [
-            {"id": f"i{place}", "name": feature.name, "field": f"$root[{_text(feature.name)}]"}
-            for place, feature in enumerate(attributes)
+            {"id": f"i{place}", "name": each.feature.name, "field": f"$root[{_text(each.feature.name)}]"}
+            for place, each in inputs.items()
         ],
         "outputs": [{"id": name, "name": name, "field": name} for name in outputs],
         "rules": rules,
@@ -62,7 +67,11 @@ def jdm_obstacle(model: Model, program: Program) -> str | None:
     if program.linear:
         return "its leaves are equations, and a decision table answers with constants"
     reasons = (number_obstacle(model, "JDM"), flat_obstacle(model, program), *_obstacles(model, program))
-    return next(filter(None, reasons), None)
+    return next(filter(None, reasons), None) or size_obstacle(n_answers(program), len(_tested(program)))
+
+
+def _tested(program: Program) -> list[int]:
+    return sorted({step.feature for step in program.steps if step.feature >= 0})
 
 
 def _obstacles(model: Model, program: Program) -> Iterator[str | None]:
@@ -71,8 +80,9 @@ def _obstacles(model: Model, program: Program) -> Iterator[str | None]:
         if step.kind == CUT and not attributes[step.feature].coded and not _is_decimal(step.threshold):
             name = attributes[step.feature].name
             yield f"a threshold of {name!r} needs more than {MAX_PLACES} decimal places or is not within ±2^53"
-    has_cuts = any(step.kind == CUT and not attributes[step.feature].coded for step in program.steps)
-    if has_cuts and not all(_is_decimal(each) and len(_digits(each)) <= MAX_DIGITS for each in missing_numbers(model)):
+    has_numbers = any(attributes[place].kind is FeatureKind.NUMERIC for place in _tested(program))
+    missing = listed_numbers(model) if has_numbers else []
+    if not all(_is_decimal(number) and len(_digits(number)) <= MAX_DIGITS for number in missing):
         yield f"a number that means missing has more than {MAX_DIGITS} digits, or is too large or small"
     for feature in attributes:
         yield type_obstacle(feature, "which engines mix up in a list")
@@ -99,40 +109,48 @@ def _node(kind: str, place: int, **content: Any) -> dict[str, Any]:
     return {"id": kind, "type": kind, "name": kind, "position": {"x": 300 * place, "y": 0}, **content}
 
 
-def _rule(model: Model, program: Program, case: Case, number: int) -> dict[str, str]:
-    cells = {f"i{place}": "" for place in range(len(model.schema.attributes))}
-    cells |= {f"i{part.feature}": _cell(model, part) for part in case.parts}
+def _rule(model: Model, program: Program, inputs: Mapping[int, "_Input"], case: Case, number: int) -> dict[str, str]:
+    cells = {f"i{place}": "" for place in inputs}
+    cells |= {f"i{part.feature}": inputs[part.feature].cell(part) for part in case.parts}
     row = program.table[case.number].tolist()
     if model.schema.classes:
         answer = {"label": _literal(model.schema.classes[program.codes[case.number]])}
-        answer["probabilities"] = f"[{', '.join(map(_literal, row))}]"
+        answer["probabilities"] = _list(map(_literal, row))
     else:
         answer = {"value": _literal(row[0])}
     return {"_id": f"r{number}", **cells, **answer, "leaf": str(case.number)}
 
 
-def _cell(model: Model, part: Part) -> str:
-    """Return the condition of an attribute as an expression; empty if it always holds."""
-    if part.codes is not None:
-        return _category_cell(model, part, part.codes)
-    missing = f"[{', '.join(map(_literal, missing_numbers(model)))}]" if missing_numbers(model) else ""
-    bounds = [
-        f"$ {sign} {_literal(bound)}" for sign, bound in ((">", part.above), ("<=", part.at_most)) if _finite(bound)
-    ]
-    if part.known and part.absent and not bounds:
-        return ""
-    # The engine's `and` and `or` have equal precedence and are read from left to right. Comparing null is an error.
-    known = " and ".join(["$ != null", *([f"$ not in {missing}"] if missing else []), *bounds])
-    absent = f"$ == null or $ in {missing}" if missing else "$ == null"
-    return " or ".join([*([known] if part.known else []), *([absent] if part.absent else [])])
+class _Input:
+    """An attribute, and the literals of its categories and of the numbers that mean a missing value."""
+
+    def __init__(self, feature: Feature, categories: Sequence[Sequence[str]], missing: Sequence[float]) -> None:
+        self.feature, self.categories = feature, categories
+        self.missing = _list(map(_literal, missing))
+
+    def cell(self, part: Part) -> str:
+        """Return the condition of the attribute as an expression; empty if it always holds."""
+        if part.codes is not None:
+            return self._category_cell(part, part.codes)
+        signs = ((">", part.above), ("<=", part.at_most))
+        bounds = [f"$ {sign} {_literal(bound)}" for sign, bound in signs if _finite(bound)]
+        if part.known and part.absent and not bounds:
+            return ""
+        # The engine's `and` and `or` have equal precedence and are read from left to right. Comparing null is an error.
+        others = [f"$ not in {self.missing}"] if self.missing != "[]" else []
+        known = " and ".join(["$ != null", *others, *bounds])
+        absent = f"$ == null or $ in {self.missing}" if others else "$ == null"
+        return " or ".join([*([known] if part.known else []), *([absent] if part.absent else [])])
+
+    def _category_cell(self, part: Part, codes: frozenset[int]) -> str:
+        if not part.absent:
+            return f"$ in {_list(text for code in sorted(codes) for text in self.categories[code])}"
+        others = [text for code, texts in enumerate(self.categories) if code not in codes for text in texts]
+        return f"$ == null or $ not in {_list(others)}" if others else ""
 
 
-def _category_cell(model: Model, part: Part, codes: frozenset[int]) -> str:
-    literals = category_literals(model.schema.attributes[part.feature].categories, _literal)
-    listed = [text for text, code in literals.items() if (code in codes) != part.absent]
-    if not part.absent:
-        return f"$ in [{', '.join(listed)}]"
-    return f"$ == null or $ not in [{', '.join(listed)}]" if listed else ""
+def _list(items: Iterable[str]) -> str:
+    return f"[{', '.join(items)}]"
 
 
 def _finite(number: float) -> bool:

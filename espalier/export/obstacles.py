@@ -47,11 +47,12 @@ def type_obstacle(feature: Feature, reason: str) -> str | None:
 
 def number_obstacle(model: Model, language: str) -> str | None:
     """Return why a language with one type of numbers cannot tell categories such as 1 and 1.0 apart; None if it can."""
-    for feature in model.schema.attributes:
+    for feature in (*model.schema.attributes, *filter(None, [model.schema.target])):
         codes = category_codes(feature.categories)
         for (kind, label), code in codes.items():
             if kind == "int" and codes.get(("float", label), code) != code:
-                return f"{feature.name!r} has the categories {label} and {float(label)}, the same number in {language}"
+                one, other = int(label), float(label)
+                return f"{feature.name!r} has the categories {one} and {other}, the same number in {language}"
     return None
 
 

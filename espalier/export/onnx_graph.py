@@ -13,19 +13,19 @@ if it holds, else the place of the default. The least of these places belongs to
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from espalier.data.labels import category_codes
+from espalier.data.labels import Label
 from espalier.data.schema import Feature
 from espalier.export.obstacles import RESERVED, type_of
 from espalier.export.onnx_trees import MIN, SUM, Ensemble
 from espalier.export.program import Exported, LinearLeaf, Program
-from espalier.export.tables import class_texts, imputed_values, missing_numbers
+from espalier.export.tables import class_texts, imputed_values, known_codes, missing_numbers
 from espalier.model.linear import MAX_VALUE
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
@@ -45,8 +45,8 @@ def onnx_graph(given: Exported) -> bytes:
     graph, attributes = _Graph(), model.schema.attributes
     for feature in attributes:
         graph.inputs.append(_info(feature.name, _input_type(feature), (ROWS, 1)))
-    missing = missing_numbers(model)
-    values = [_encoded(graph, feature, missing) for feature in attributes]
+    columns = zip(attributes, known_codes(model), missing_numbers(model), strict=True)
+    values = [_encoded(graph, feature, known, missing) for feature, known, missing in columns]
     place = _place(graph, model, program, graph.add("Concat", values, axis=1))
     numbers = list(program.answered)
     if model.schema.classes:
@@ -109,7 +109,7 @@ def _input_type(feature: Feature) -> int:
     return int(TensorProto.STRING if is_text else TensorProto.DOUBLE)
 
 
-def _encoded(graph: _Graph, feature: Feature, missing: Sequence[float]) -> str:
+def _encoded(graph: _Graph, feature: Feature, known: Mapping[tuple[str, Label], int], missing: Sequence[float]) -> str:
     """Add an attribute as numbers or codes, NaN for a missing value or an unseen category. Return the column's name."""
     if not feature.coded:
         if not missing:
@@ -119,7 +119,7 @@ def _encoded(graph: _Graph, feature: Feature, missing: Sequence[float]) -> str:
     is_text = _input_type(feature) == TensorProto.STRING
     codes = {
         label if is_text else float(label): float(code)
-        for (_, label), code in category_codes(feature.categories).items()
+        for (_, label), code in known.items()
         if isinstance(label, str) == is_text
     }
     codes = codes or {"": math.nan}

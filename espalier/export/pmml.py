@@ -25,7 +25,7 @@ from espalier.data.schema import Feature, FeatureKind, Role
 from espalier.export.cases import FRACTIONAL
 from espalier.export.obstacles import name_obstacle, number_obstacle, type_obstacle
 from espalier.export.program import ANSWER, CATEGORY, CUT, Exported, Program, Step
-from espalier.export.tables import missing_numbers
+from espalier.export.tables import listed_numbers
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.version import __version__
@@ -112,8 +112,8 @@ class _Writer:
         kind = "ordinal" if feature.kind is FeatureKind.ORDINAL else "categorical" if feature.coded else "continuous"
         yield f"<DataField{_attributes(name=feature.name, optype=kind, dataType=_data_type(feature))}>"
         yield from (f"<Value{_attributes(value=label_text(label))}/>" for label in feature.categories)
-        if not feature.coded and feature is not self.target:
-            numbers = missing_numbers(self.model)
+        if feature.kind is FeatureKind.NUMERIC and feature is not self.target:
+            numbers = listed_numbers(self.model)
             yield from (f"<Value{_attributes(value=number, property='missing')}/>" for number in numbers)
         yield "</DataField>"
 

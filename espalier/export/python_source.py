@@ -4,9 +4,9 @@ import math
 from string import Template
 from typing import Any
 
-from espalier.data.labels import category_codes
+from espalier.data.schema import FeatureKind
 from espalier.export.program import Exported
-from espalier.export.tables import bracketed, class_texts, imputed_values, missing_numbers, source_tables
+from espalier.export.tables import bracketed, class_texts, imputed_values, known_codes, listed_numbers, source_tables
 
 TEMPLATE = Template('''\
 $comment
@@ -18,6 +18,8 @@ NAMES = $names
 CODES = $codes
 MISSING_TEXTS = $missing_texts
 MISSING_NUMBERS = $missing_numbers
+# For each attribute, whether it is a date, which is not compared with MISSING_NUMBERS.
+DATES = $dates
 IMPUTED = $imputed
 LABELS = $labels
 TEXTS = $texts
@@ -32,7 +34,7 @@ def predict(row):
 
     Classification: {"label", "leaf", "probability": {class: share}}. Regression: {"value", "leaf"}.
     """
-    values = [_encoded(name, row.get(name), codes, imputed) for name, codes, imputed in zip(NAMES, CODES, IMPUTED)]
+    values = [_encoded(name, row.get(name), *given) for name, *given in zip(NAMES, CODES, DATES, IMPUTED)]
     pending, reached, divided = [(0, 1.0)], [], False
     while pending:
         step, weight = pending.pop()
@@ -61,17 +63,21 @@ def predict(row):
     return {"label": LABELS[code], "leaf": LEAF[leaf], "probability": dict(zip(TEXTS, shares))}
 
 
-def _encoded(name, cell, codes, imputed):
+def _encoded(name, cell, codes, is_date, imputed):
     if cell is None or cell != cell:
         return imputed
+    if hasattr(cell, "item"):
+        cell = cell.item()  # a scalar of numpy
     if codes is not None:
-        code = codes.get((type(cell).__name__, cell)) if isinstance(cell, (str, int, float)) else None
+        # The cell may be of a subclass, such as a member of an enumeration.
+        kind = next((each for each in (bool, str, int, float) if isinstance(cell, each)), None)
+        code = None if kind is None else codes.get((kind.__name__, cell))
         return imputed if code is None else code
     if isinstance(cell, str) and cell in MISSING_TEXTS:
         return imputed
     if isinstance(cell, bool) or not isinstance(cell, (int, float)):
         raise TypeError(f"{name}: must be a number, or None for missing")
-    return imputed if cell in MISSING_NUMBERS else float(cell)
+    return imputed if cell in MISSING_NUMBERS and not is_date else float(cell)
 
 
 def _number(leaf, values):
@@ -90,13 +96,15 @@ def python_source(given: Exported) -> str:
     """Return a Python file with ``predict(row)``."""
     tables, schema = source_tables(given.program), given.model.schema
     lists: dict[str, list[Any]] = {**tables.whole, **tables.real}
-    codes = [category_codes(feature.categories) if feature.coded else None for feature in schema.attributes]
+    known = zip(schema.attributes, known_codes(given.model), strict=True)
+    codes = [each if feature.coded else None for feature, each in known]
     return TEMPLATE.substitute(
         comment="\n".join(f"# {note}" for note in given.notes),
         names=bracketed([ascii(feature.name) for feature in schema.attributes]),
         codes=bracketed([_literal(each) for each in codes]),
         missing_texts=f"frozenset({sorted(schema.missing_values)!a})",
-        missing_numbers=f"frozenset({missing_numbers(given.model)})",
+        missing_numbers=f"frozenset({listed_numbers(given.model)})",
+        dates=bracketed([ascii(feature.kind is FeatureKind.DATETIME) for feature in schema.attributes]),
         imputed=bracketed([_literal(value) for value in imputed_values(given.model)]),
         labels=bracketed([ascii(label) for label in schema.classes]),
         texts=bracketed([ascii(text) for text in class_texts(given.model)]),

@@ -16,12 +16,12 @@ from typing import Final
 
 from sqlglot import exp
 
-from espalier.data.labels import Label, category_codes
+from espalier.data.labels import Label
+from espalier.data.schema import Feature
 from espalier.explanation.explain import rule_of
 from espalier.export.cases import Case, Part, cases_of
-from espalier.export.obstacles import type_of
 from espalier.export.program import Exported, LinearLeaf, Program
-from espalier.export.tables import missing_numbers
+from espalier.export.tables import category_literals, missing_numbers
 from espalier.model.linear import MAX_VALUE
 from espalier.model.model import Model
 from espalier.prediction.predict import leaf_prediction
@@ -38,6 +38,8 @@ MAX_LISTED: Final = 1_000
 """Maximum number of literals in one IN, a limit of Oracle."""
 EXTREMES: Final = {"sqlite": ("MIN", "MAX")}
 """The functions that return the least and the greatest argument, if they are not LEAST and GREATEST."""
+COLUMN_TYPES: Final = {"oracle": "BINARY_DOUBLE"}
+"""The type of doubles to which columns are converted, if it is not that of ``DOUBLE``: Oracle's is a decimal."""
 
 
 def sql_query(given: Exported, dialect: str) -> str:
@@ -59,9 +61,9 @@ class _Query:
         self.model, self.program, self.dialect = model, program, dialect
         self.attributes = model.schema.attributes
         self.double = exp.DataType.build("double").sql(dialect=dialect)
-        self.missing_numbers = list(map(_number, missing_numbers(model)))
-        self.columns = [self._column(place) for place in range(len(self.attributes))]
-        self.literals = [self._literals(place) for place in range(len(self.attributes))]
+        self.missing = [list(map(_number, numbers)) for numbers in missing_numbers(model)]
+        self.columns = [self._column(feature) for feature in self.attributes]
+        self.literals = category_literals(model, self._literal)
 
     def name(self, name: str) -> str:
         return exp.Identifier(this=name, quoted=True).sql(dialect=self.dialect)
@@ -116,7 +118,7 @@ class _Query:
         if not self.attributes[place].coded:
             known = self.condition(Part(place, absent=False)) or "1 = 1"
             return _case([(known, self.columns[place])], self._double(imputed))
-        codes = [(self._is_one_of(place, texts), self._double(code)) for code, texts in self.literals[place].items()]
+        codes = [(self._is_one_of(place, texts), self._double(code)) for code, texts in enumerate(self.literals[place])]
         return _case(codes, self._double(imputed))
 
     def _number_condition(self, part: Part) -> str | None:
@@ -133,17 +135,17 @@ class _Query:
             finite = f"{column} <= {_number(sys.float_info.max)}"
             known += [finite] if part.at_most == math.inf else []
             absent.append(f"NOT ({finite})")
-        known += [f"{column} NOT IN ({', '.join(part)})" for part in _parts(self.missing_numbers)]
-        absent += [f"{column} IN ({', '.join(part)})" for part in _parts(self.missing_numbers)]
+        known += [f"{column} NOT IN ({', '.join(listed)})" for listed in _parts(self.missing[part.feature])]
+        absent += [f"{column} IN ({', '.join(listed)})" for listed in _parts(self.missing[part.feature])]
         holds = [" AND ".join(known or [f"{column} IS NOT NULL"])] if part.known else []
         return _either([*holds, *(absent if part.absent else [])])
 
     def _category_condition(self, part: Part, codes: frozenset[int]) -> str | None:
         literals = self.literals[part.feature]
         if not part.absent:
-            listed = [text for code in sorted(codes) for text in literals.get(code, ())]
+            listed = [text for code in sorted(codes) for text in literals[code]]
             return self._is_one_of(part.feature, listed) if listed else "1 = 0"
-        others = [text for code, texts in literals.items() if code not in codes for text in texts]
+        others = [text for code, texts in enumerate(literals) if code not in codes for text in texts]
         if not others:
             return None
         return _either([f"{self.columns[part.feature]} IS NULL", f"NOT ({self._is_one_of(part.feature, others)})"])
@@ -154,25 +156,13 @@ class _Query:
             return f"{column} = {literals[0]}"
         return _is_in(column, literals)
 
-    def _literals(self, place: int) -> dict[int, list[str]]:
-        """Return the literals of each code in the type of the column. Equal integers and floats are listed once."""
-        labels_of_codes: dict[int, list[Label]] = {}
-        categories = self.attributes[place].categories
-        for (_, label), code in category_codes(categories).items():
-            if type_of(label) != type_of(categories[0]):
-                continue
-            labels = labels_of_codes.setdefault(code, [])
-            if label not in labels:
-                labels.append(label)
-        return {code: list(map(self._literal, labels)) for code, labels in labels_of_codes.items()}
-
-    def _column(self, place: int) -> str:
-        feature = self.attributes[place]
-        collation = COLLATIONS.get(self.dialect)
+    def _column(self, feature: Feature) -> str:
+        column, collation = f"t.{self.name(feature.name)}", COLLATIONS.get(self.dialect)
+        if not feature.coded:
+            # Databases compare large integers and decimals exactly, and round thresholds to the 32 bits of a FLOAT.
+            return f"CAST({column} AS {COLUMN_TYPES.get(self.dialect, self.double)})"
         is_text = any(isinstance(label, str) for label in feature.categories)
-        column = f"t.{self.name(feature.name)}" + (f" COLLATE {collation}" if collation and is_text else "")
-        # DuckDB would round a threshold to the 32 bits of a column of the type FLOAT.
-        return f"CAST({column} AS {self.double})" if self.dialect == "duckdb" and not feature.coded else column
+        return f"{column} COLLATE {collation}" if collation and is_text else column
 
     def _literal(self, label: Label) -> str:
         if isinstance(label, bool):

@@ -8,6 +8,7 @@ from typing import Any
 
 from espalier.data.labels import Label, category_codes, label_text
 from espalier.data.missing_values import MissingValues
+from espalier.data.schema import FeatureKind
 from espalier.export.obstacles import type_of
 from espalier.export.program import ANSWER, DIVIDE, Program
 from espalier.model.model import Model
@@ -94,15 +95,39 @@ def _max_pending(program: Program) -> int:
     return max(waiting.values())
 
 
-def missing_numbers(model: Model) -> list[float]:
-    """Return the numbers that mean a missing value."""
-    return sorted(float(number) for number in MissingValues.of(model.schema.missing_values).numbers)
+def listed_numbers(model: Model) -> list[float]:
+    """Return the numbers that mean a missing value. Dates are not compared with them."""
+    return sorted(MissingValues.of(model.schema.missing_values).numbers)
 
 
-def category_literals(categories: Sequence[Label], literal: Callable[[Label], str]) -> dict[str, int]:
-    """Map the literals of categories to their codes. Categories of another type than the first one are left out."""
-    own = type_of(categories[0]) if categories else ""
-    return {literal(label): code for (_, label), code in category_codes(categories).items() if type_of(label) == own}
+def missing_numbers(model: Model) -> list[list[float]]:
+    """Return, for each attribute, the numbers that mean a missing value: `listed_numbers` for numbers, else none."""
+    listed = listed_numbers(model)
+    return [listed if feature.kind is FeatureKind.NUMERIC else [] for feature in model.schema.attributes]
+
+
+def known_codes(model: Model) -> list[dict[tuple[str, Label], int]]:
+    """Return, for each attribute, `category_codes` without the labels that mean a missing value."""
+    listed, known = MissingValues.of(model.schema.missing_values), list[dict[tuple[str, Label], int]]()
+    for feature in model.schema.attributes:
+        missing, codes = listed.besides(feature.categories), category_codes(feature.categories)
+        known.append({key: code for key, code in codes.items() if not missing.contains(key[1])})
+    return known
+
+
+def category_literals(model: Model, literal: Callable[[Label], str]) -> list[list[list[str]]]:
+    """Return, for each attribute, the literals of each category by its code. Equal integers and floats have one.
+
+    Labels of another type than the first category are left out.
+    """
+    found = list[list[list[str]]]()
+    for feature, codes in zip(model.schema.attributes, known_codes(model), strict=True):
+        literals = [dict[Label, str]() for _ in feature.categories]
+        for (_, label), code in codes.items():
+            if type_of(label) == type_of(feature.categories[0]):
+                literals[code].setdefault(label, literal(label))
+        found.append([list(each.values()) for each in literals])
+    return found
 
 
 def imputed_values(model: Model) -> list[float]:

@@ -1,7 +1,7 @@
 """Import TreeModels and RuleSetModels of PMML, such as the exports of R, of Espalier, or of tools for scikit-learn."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
@@ -12,7 +12,7 @@ from espalier.data.missing_values import DEFAULT_MISSING_VALUES
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.documents.model import from_json, to_json
 from espalier.errors import ConfigError, Fault
-from espalier.importing.pmml_answers import Answer, read_answer
+from espalier.importing.pmml_answers import read_answer
 from espalier.importing.pmml_arrays import tree_of
 from espalier.importing.pmml_fields import Field, read_fields
 from espalier.importing.pmml_predicates import Budget
@@ -55,6 +55,8 @@ ONCE: Final = frozenset({"PMML", "TreeModel", "RuleSetModel", "SimpleSetPredicat
 """Elements whose children must have different names."""
 FUNCTIONS: Final = ("classification", "regression")
 COMPUTED: Final = frozenset({"transformedValue", "decision"})
+MAJORITY: Final = {True: "a condition on this value does not hold", False: "the row goes down the heaviest branch"}
+"""What ``majority`` does where the document has no answer to a missing value, by whether the model is a rule list."""
 MAX_NOTE_CHARS: Final = 200
 MAX_WEIGHTS: Final = 20_000_000
 """Maximum number of class weights in all nodes or rules together; they take 160 MB."""
@@ -70,8 +72,8 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
 
     Args:
         content: The document, in UTF-8 or in the encoding that its XML declaration names.
-        missing: With ``majority``, a row goes down the heaviest branch if the document gives no answer to its missing
-            value; with None, such a document is refused.
+        missing: With ``majority``, a row goes down the heaviest branch of a tree if the document gives no answer to its
+            missing value, and a condition of a rule list does not hold; with None, such a document is refused.
 
     Raises:
         DocumentError: Not such a document, or a part cannot be imported exactly; the message gives the line if known.
@@ -94,10 +96,12 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
     budget = Budget()
     is_list = is_rule_list(model, fields, budget)
     read = _read_rules(model, fields, target, budget) if is_list else _read_tree(model, fields, target, budget, missing)
+    if missing is None:
+        _refuse_unanswered(columns.values(), MAJORITY[is_list])
     n_rows = min(max(1, round(read.weight)), MAX_INTEGER)
     notes = [_origin(root)]
     if missing is not None:
-        notes.append("where the document has no answer to a missing value, the row goes down the heaviest branch")
+        notes.append(f"where the document has no answer to a missing value, {MAJORITY[is_list]}")
     invalid = {field.is_category for field in columns.values() if field.returns_invalid}
     notes += [note for is_category, note in INVALID_NOTES.items() if is_category in invalid]
     if target.is_category and not read.has_shares:
@@ -196,12 +200,11 @@ def _read_tree(
     if root is None:
         raise model.refused("needs a Node")
     drafts = TreeCompiler(model, fields, budget, extend=missing is not None).compile(root)
-    answers = dict[int, Answer]()
+    sources = {id(draft.source): draft.source for draft in drafts}  # a node may become many drafts, and is read once
+    read = {key: read_answer(source, target) for key, source in sources.items()}
+    answers = {key: answer for key, answer in read.items() if answer is not None}
     for draft in drafts:
-        answer = answers.get(id(draft.source)) or read_answer(draft.source, target)
-        if answer is not None:
-            answers[id(draft.source)] = answer
-        elif draft.kind == LEAF:
+        if draft.kind == LEAF and id(draft.source) not in answers:
             raise draft.source.refused("has no score, but must answer some rows")
     _refuse_many_weights(model, len(drafts), len(target.labels))
     columns = dict.fromkeys(field.feature.name for field in fields.values())
@@ -209,6 +212,16 @@ def _read_tree(
     strategy = "surrogate" if tree.surrogates is not None else missing or "direction"
     has_shares = all(answers[id(draft.source)].has_shares for draft in drafts if draft.kind == LEAF)
     return _Read(tree, strategy, Preparation(), has_shares, float(tree.weight[0]))
+
+
+def _refuse_unanswered(columns: Iterable[Field], majority: str) -> None:
+    """Refuse a field without an answer to its missing value. Those that a tree tests are refused at the test."""
+    for field in columns:
+        if not field.has_answer:
+            raise field.element.refused(
+                f"a missing value of {field.feature.name!r} has no answer; import with missing='majority', by which "
+                f"{majority}"
+            )
 
 
 def _refuse_many_weights(model: Element, n_answers: int, n_classes: int) -> None:

@@ -20,7 +20,8 @@ class Answer:
 
     Attributes:
         value: The code of a class, or a number.
-        weights: Weight of each class that has a weight, keyed by the class code; empty for a number.
+        weights: Weight of each class that has a weight, keyed by the class code; empty for a number. If only a class is
+            given, and no rows, its weight is 1, so that it has the whole share.
         weight: Weight of all rows together.
         has_shares: False if the document gives only a class, without the shares of the classes.
     """
@@ -57,7 +58,8 @@ def read_answer(element: Element, target: Field) -> Answer | None:
     code = max(weights, key=lambda each: weights[each]) if score is None else target.code(score, element)
     if weights:
         return Answer(code, weights, math.fsum(weights.values()))
-    return Answer(code, {code: weight or 1.0}, weight or 1.0, has_shares=False)
+    amount = 1.0 if weight is None else weight
+    return Answer(code, {code: amount or 1.0}, amount, has_shares=False)
 
 
 def _weights(element: Element, target: Field, weight: float | None) -> dict[int, float]:

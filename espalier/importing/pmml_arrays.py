@@ -56,20 +56,27 @@ def tree_of(drafts: Sequence[Draft], answers: Mapping[int, Answer], places: Mapp
 
 
 def _figures(drafts: Sequence[Draft], answers: Mapping[int, Answer], n_classes: int) -> tuple[Floats, Floats]:
-    """Return the weights and the statistics of the nodes: as their elements give them, or pooled from the children."""
+    """Return the weights and the statistics of the nodes: as their elements give them, or pooled from the children.
+
+    If no leaf has any rows, each class counts as one row: otherwise, the root would give all leaves its shares.
+    """
     stats = np.zeros((len(drafts), n_classes or 3))
     weight = np.zeros(len(drafts))
+    has_rows = not n_classes or any(answers[id(draft.source)].weight for draft in drafts if draft.kind == LEAF)
     for place in range(len(drafts) - 1, -1, -1):
         draft = drafts[place]
         answer = answers.get(id(draft.source)) if draft.own else None
         if answer is not None and (draft.kind == LEAF or answer.has_shares):
-            weight[place], stats[place] = answer.weight, answer.stats(n_classes)
+            weight[place], stats[place] = answer.weight if has_rows else 1.0, answer.stats(n_classes)
             continue
-        weight[place] = weight[draft.children].sum()
+        # A leaf that repeats this element's answer, as for a missing value, adds no rows.
+        below = [at for at in draft.children if drafts[at].kind != LEAF or drafts[at].source is not draft.source]
+        below = [at for at in below or draft.children if weight[at] > 0]
+        weight[place] = weight[below].sum()
         if n_classes:
-            stats[place] = stats[draft.children].sum(axis=0)
+            stats[place] = stats[below].sum(axis=0)
         elif weight[place] > 0:
-            mean = weight[draft.children] @ stats[draft.children, 1] / weight[place]
+            mean = weight[below] @ stats[below, 1] / weight[place]
             stats[place] = (weight[place], mean, 0.0)
     if weight[0] == 0:  # a tree without any counts of rows
         weight[0] = 1.0

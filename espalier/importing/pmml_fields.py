@@ -74,7 +74,10 @@ class Field:
         return replace(self.feature, categories=tuple(self.labels))
 
     def label(self, text: str, element: Element) -> Label:
-        """Return `text` as a category of the data type: boolean, text or number (int if digits only, ≤ MAX_INTEGER)."""
+        """Return `text` as a category of the data type: boolean, text or number (int if digits only, ≤ MAX_INTEGER).
+
+        An integer beyond MAX_INTEGER is the text of its digits, since doubles do not distinguish all such integers.
+        """
         if self.data_type == "boolean":
             if text not in ("true", "false", "0", "1"):
                 raise element.refused(f"a value of {self.feature.name!r} must be true or false")
@@ -82,6 +85,10 @@ class Field:
         if self.data_type == "string":
             return text
         number = self.number(text, element)
+        if self.data_type == "integer" and WHOLE.fullmatch(text.strip()) and abs(number) >= MAX_INTEGER:
+            exact = int(text.strip().lstrip("+-0"))
+            if exact > MAX_INTEGER:
+                return str(exact if number > 0 else -exact)
         return int(number) if WHOLE.fullmatch(text.strip()) and abs(number) <= MAX_INTEGER else number
 
     def number(self, text: str | None, element: Element) -> float:

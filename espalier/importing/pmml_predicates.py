@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from espalier.data.labels import Label
 from espalier.importing.pmml_fields import OTHER, Field
 from espalier.importing.xml_elements import Element
 
@@ -190,12 +191,16 @@ def _compared(element: Element, field: Field, name: str, text: str) -> frozenset
     label, code = field.label(text, element), field.code(text, element)
     if field.is_ordered and code == OTHER:
         raise element.refused("compares with a category that the field does not list")
+    compare = COMPARISONS[name]
+    if field.is_ordered:
+        return frozenset(each for each in range(len(field.labels)) if compare(each, code))
+    pivot = _number(label)
+    return frozenset(each for each, other in enumerate(field.labels) if compare(_number(other), pivot))
 
-    def position(each: int) -> float:
-        return float(each if field.is_ordered else field.labels[each])
 
-    pivot, compare = float(code if field.is_ordered else label), COMPARISONS[name]
-    return frozenset(each for each in range(len(field.labels)) if compare(position(each), pivot))
+def _number(label: Label) -> float:
+    """Return a number. An integer that is the text of its digits (see `Field.label`) keeps all of them."""
+    return int(label) if isinstance(label, str) else label
 
 
 def _set(element: Element, field: Field) -> Predicate:

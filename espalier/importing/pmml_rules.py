@@ -115,9 +115,10 @@ def _condition(parts: Sequence[Predicate], budget: Budget) -> list[tuple[Field, 
     for part in parts:
         budget.evaluate(part, 1 + len(values))
     held = [at for at, value in enumerate(values) if all(part.truth(value) for part in parts)]
-    # A replaced missing value never reaches the rule. If PMML gives missing values no answer, any answer will do.
-    can_be_missing = field.replacement is None and field.has_answer
-    absent = all(part.truth(None) for part in parts) if can_be_missing else len(held) == len(values)
+    if field.replacement is not None:
+        absent = len(held) == len(values)  # a replaced missing value never reaches the rule
+    else:
+        absent = field.has_answer and all(part.truth(None) for part in parts)
     if len(held) == len(values) and absent:
         return []
     if not held:

@@ -232,23 +232,25 @@ def cell_reader(feature: Feature) -> Callable[[Any], float | str]:
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """Read lines of a text format as rows. A cell becomes the number or the category that its text stands for.
 
-    An empty cell is None. Dates and any other text stay text; predicting the row reports a text that is not legal.
+    An empty cell is None. Dates, missing and other texts stay text; predicting the row reports illegal ones.
     """
     by_name = {feature.name: feature for feature in schema.features if feature.role is Role.ATTRIBUTE}
-    readers = [_text_reader(by_name.get(name)) for name in names]
+    missing = MissingValues.of(schema.missing_values)
+    readers = [_text_reader(by_name.get(name), missing) for name in names]
     return [
         {name: None if cell == "" else read(cell) for name, read, cell in zip(names, readers, line, strict=True)}
         for line in lines
     ]
 
 
-def _text_reader(feature: Feature | None) -> Callable[[str], Any]:
+def _text_reader(feature: Feature | None, missing: MissingValues) -> Callable[[str], Any]:
     if feature is None or feature.kind is FeatureKind.DATETIME:
         return lambda cell: cell
     if not feature.coded:
         return lambda cell: cell if (number := number_from_text(cell)) is None else number
-    codes, categories = category_codes(feature.categories), feature.categories
-    return lambda cell: cell if (code := codes.get(("str", cell))) is None else categories[code]
+    categories, absent = feature.categories, missing.besides(feature.categories).texts
+    codes = category_codes(categories)
+    return lambda cell: cell if cell in absent or (code := codes.get(("str", cell))) is None else categories[code]
 
 
 def _read_number(cell: Any) -> float | str:

@@ -79,15 +79,6 @@ def node_values(model: Model) -> Array:
     return np.array([leaf.intercept for leaf in smoothed_models(model.tree, None, constant, range(model.tree.n_nodes))])
 
 
-def node_means(tree: Tree) -> Floats:
-    """Return the mean of each node of a regression tree: float64 (nodes).
-
-    A node without training rows has the mean of the nearest ancestor that has some.
-    """
-    means: Floats = tree.stats[_nodes_with_rows(tree), 1]
-    return means
-
-
 @cached_on_owner
 def rule_answers(model: Model) -> tuple[LeafValue, ...]:
     """Return the answer of each rule, the default last."""

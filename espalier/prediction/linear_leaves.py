@@ -78,6 +78,10 @@ class LinearAnswers:
         answer = self._sum(model.intercept, model.terms, values)
         return min(max(answer, -MAX_VALUE), MAX_VALUE)  # so that its square is finite
 
+    def attributes_read(self, leaf: int) -> list[int]:
+        """Return the indexes of the attributes that can change a leaf's prediction, each once."""
+        return list(dict.fromkeys(feature for feature, _, coefficient in self.leaf_model(leaf).terms if coefficient))
+
     def column_value(self, feature: int, cut: int, values: Sequence[float]) -> float:
         """Return the number that a term's coefficient multiplies, for an encoded row; 0 if leaves are constants."""
         return 0.0 if self.models is None else self.models.column_value(feature, cut, values[feature])

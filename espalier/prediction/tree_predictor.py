@@ -151,7 +151,7 @@ class TreePredictor:
         distribution: tuple[tuple[Label, float], ...] = ()
         if self.classes:
             shares = self._mixed_shares(leaves, weights, laplace=self.answers.laplace)
-            best = shares.index(max(shares)) if self.point is None else self.point.decide(shares)
+            best = self._decide(shares, leaves)
             counted = self._mixed_shares(leaves, weights, laplace=False) if self.answers.laplace else shares
             label, confidence = self.classes[best], wilson_lower_bound(counted[best], support)
             distribution = tuple(zip(self.classes, shares, strict=True))
@@ -185,6 +185,14 @@ class TreePredictor:
     def _mixed_shares(self, leaves: Sequence[int], weights: Sequence[float], *, laplace: bool) -> list[float]:
         table = self.answers.shares(np.array(leaves), laplace=laplace) * np.array(weights)[:, None]
         return [math.fsum(column) for column in table.T.tolist()]
+
+    def _decide(self, shares: Sequence[float], leaves: Sequence[int]) -> int:
+        if self.point is None:
+            return shares.index(max(shares))
+        # Without rounding, no mean is beyond the shares of all leaves, so it passes a probability only if one of them
+        # does: a consultation relies on this.
+        table = self.answers.shares(np.array(leaves), laplace=self.answers.laplace)
+        return self.point.decide(np.clip(shares, table.min(axis=0), table.max(axis=0)).tolist())
 
     def _mixed_number(self, leaves: Sequence[int], weights: Sequence[float]) -> tuple[float, float]:
         numbers, stds = self.answers.numbers(np.array(leaves))

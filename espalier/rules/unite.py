@@ -23,13 +23,13 @@ def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
     lists attributes in the same order. An empty conjunction holds for every row, and an empty disjunction for none.
     """
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
-    listed = [{condition.attribute.name: _literal(condition) for condition in each} for each in conjunctions]
+    listed = [_summed({condition.attribute.name: _literal(condition) for condition in each}) for each in conjunctions]
     before = -1
     while len(listed) != before:
         before = len(listed)
         for name, feature in attributes.items():
             listed = _united(listed, name, feature)
-    return tuple(tuple(_condition(attributes[name], literal) for name, literal in each.items()) for each in listed)
+    return tuple(tuple(_condition(attributes[name], literal) for name, literal in each.items()) for each, _ in listed)
 
 
 class Literal(NamedTuple):
@@ -42,6 +42,12 @@ class Literal(NamedTuple):
 
 
 ANYTHING: Final = Literal()
+Summed = tuple[dict[str, Literal], int]
+"""A conjunction and the sum of the hashes of its items, from which the hash of any one item can be subtracted."""
+
+
+def _summed(literals: dict[str, Literal]) -> Summed:
+    return literals, sum(map(hash, literals.items()))
 
 
 def _literal(condition: Condition) -> Literal:
@@ -57,20 +63,22 @@ def _condition(feature: Feature, literal: Literal) -> Condition:
     return Condition(feature, literal.above, literal.at_most, labels, literal.known)
 
 
-def _united(conjunctions: list[dict[str, Literal]], name: str, feature: Feature) -> list[dict[str, Literal]]:
+def _united(conjunctions: list[Summed], name: str, feature: Feature) -> list[Summed]:
+    by_sum: dict[int, list[int]] = {}
+    for place, (each, total) in enumerate(conjunctions):
+        by_sum.setdefault(total - hash((name, each[name])) if name in each else total, []).append(place)
+    # Equal sums are rare, so only few conjunctions are compared themselves, by their conditions on other attributes.
     groups: dict[frozenset[tuple[str, Literal]], list[int]] = {}
-    for place, each in enumerate(conjunctions):
-        rest = frozenset(item for item in each.items() if item[0] != name)
+    for place in (place for places in by_sum.values() if len(places) > 1 for place in places):
+        rest = frozenset(item for item in conjunctions[place][0].items() if item[0] != name)
         groups.setdefault(rest, []).append(place)
-    if len(groups) == len(conjunctions):
-        return conjunctions
-    united: dict[int, dict[str, Literal]] = {}
+    united = dict(enumerate(conjunctions))
     for places in groups.values():
-        given = [(place, conjunctions[place].get(name, ANYTHING)) for place in places]
+        given = [(place, united.pop(place)[0].get(name, ANYTHING)) for place in places]
         for place, literal in _union(given, feature):
-            changed = {**conjunctions[place], name: literal} if len(places) > 1 else conjunctions[place]
-            united[place] = {key: value for key, value in changed.items() if value != ANYTHING}
-    return [united[place] for place in sorted(united)]
+            changed = {**conjunctions[place][0], name: literal}
+            united[place] = _summed({key: value for key, value in changed.items() if value != ANYTHING})
+    return [united[place] for place in sorted(united)] if len(united) < len(conjunctions) else conjunctions
 
 
 def _union(literals: list[tuple[int, Literal]], feature: Feature) -> list[tuple[int, Literal]]:

@@ -9,7 +9,7 @@ from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.responses import json_response
 from service.database.engine import read_session
-from service.database.migrate import is_current
+from service.database.migrate import schema_mismatch
 from service.database.tables import Scope
 from service.errors import NotFound, Unavailable
 from service.metrics import CONTENT_TYPE, JobFigures
@@ -88,6 +88,6 @@ def check_ready() -> None:
     if current_service().is_stopping():
         raise Unavailable("this process is stopping: it finishes running requests and accepts no new ones")
     with suppress(SQLAlchemyError):
-        if is_current(current_service().sessions.engine):
+        if schema_mismatch(current_service().sessions.engine) is None:
             return
     raise Unavailable("the database cannot be reached, or its tables are not of this version (run espalier migrate)")

@@ -10,7 +10,6 @@ import orjson
 from flask import Response, current_app, request
 from werkzeug.exceptions import BadRequest
 
-import espalier
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.health import check_ready
@@ -21,7 +20,7 @@ from service.database.engine import read_session
 from service.database.tables import Scope
 from service.errors import ValidationFailed
 from service.inference.request import HEADER_LENGTH, MalformedBodyError, describe_inputs, read_body, read_inference
-from service.inference.response import describe_outputs, inference_body
+from service.inference.response import PATH, describe_outputs, inference_body
 from service.repositories import models
 from service.schemas import inference as schemas
 from service.schemas.fields import parameter
@@ -149,11 +148,8 @@ def _infer(name: str, number: int | None) -> Response:
     resolved = service.versions.resolve(name, number)
     schema = resolved.version.model.schema
     inputs = read_inference(*body, schema, limit=service.settings.max_predict_rows)
-    options = PredictionOptions("path" if "decision_path" in inputs.outputs else "none", subject=inputs.subject)
-    try:
-        answers = answer_rows(resolved, inputs.rows, options, recorder=recorder, pointer=inputs.pointer)
-    except espalier.RowError as error:
-        raise ValidationFailed(error.faults) from None
+    options = PredictionOptions("path" if PATH in inputs.outputs else "none", subject=inputs.subject)
+    answers = answer_rows(resolved, inputs.rows, options, recorder=recorder, pointer=inputs.pointer)
     content, behind = inference_body(_head(resolved, inputs.id), schema, answers, inputs.outputs)
     response = Response(b"".join([content, *behind]), content_type=BYTES if behind else JSON)
     if behind:

@@ -127,7 +127,7 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
 
     With `class`, return the condition under which a row gets this class; in json, `any_of` lists the paths to this
     class, and `none_of` those to other classes. With `class`, a regression and an ordered list of rules are refused.
-    All formats refuse more than 10 000 rules, and trees whose tests together list more than 2 000 000 categories.
+    All formats refuse more than 10 000 rules, and tests or conditions that list more than 2 000 000 categories.
     """
     model, form, label = _model(name, number), query["format"], query["label"]
     usecases.check_rules(model)
@@ -181,7 +181,7 @@ def export_version(query: dict[str, Any], name: str, number: int) -> Response:
     2 000 000 categories, are refused: the command line exports larger versions.
     """
     model, form = _model(name, number), query["format"]
-    usecases.check_rules(model)
+    usecases.check_rules(model, exported=True)
     if form is not None:
         content, export = espalier.export_model(model, form, missing=query["missing"]), espalier.EXPORTS[form]
         response = etags.tagged_bytes(content, export.media_type)

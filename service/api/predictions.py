@@ -225,7 +225,7 @@ def _predict_body(stream: PredictionStream, schema: espalier.Schema, media_type:
     limit = current_service().settings.max_upload_mb * 2**20
     body: Any = open_body(request, limit=limit)
     if not isinstance(body, LimitedStream):  # a decompressed body, which has no limit yet
-        body = LimitedStream(body, limit, is_max=True)
+        body = LimitedStream(body, limit + 1, is_max=True)
     with tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as file:
         try:
             shutil.copyfileobj(body, file, BLOCK)

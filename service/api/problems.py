@@ -90,8 +90,10 @@ def problem_for(error: Exception) -> Problem:
     """Return the problem that describes an error to the client."""
     if isinstance(error, HTTPException):
         return _http_problem(error)
-    problem = next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
     faults = error.faults if isinstance(error, espalier.InvalidInput | errors.ValidationFailed) else ()
+    if getattr(error, "errno", None) in errors.DISK_FULL or [fault.code for fault in faults] == ["disk_full"]:
+        error, faults = errors.Unavailable("a disk of the service is full; try again when it has free space"), ()
+    problem = next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
     detail = DETAILS[500] if problem.status == 500 else _sentence(faults) or str(error)
     headers = problem.headers
     if problem.retryable:
@@ -121,12 +123,13 @@ def is_unexpected(problem: Problem) -> bool:
 
 
 def log_problem(error: Exception, problem: Problem) -> None:
-    """Log an unexpected error with its traceback; for `Unavailable`, log a rate-limited warning."""
+    """Log an unexpected error with its traceback; for a retryable 503, log a rate-limited warning."""
     fields = {"request_id": request_id(), **route_of(request)}
     if is_unexpected(problem):
         log.error("a request failed", exc_info=error, extra=fields)
-    elif isinstance(error, errors.Unavailable):
-        current_service().unavailable.warn("requests are answered 503", reason=error.log_message, **fields)
+    elif problem.retryable and problem.status == 503:
+        reason = getattr(error, "log_message", str(error))
+        current_service().unavailable.warn("requests are answered 503", reason=reason, **fields)
 
 
 def malformed_chunks_response(_: Exception) -> Response:

@@ -68,7 +68,7 @@ def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
         raise RequestEntityTooLarge
     stream = get_input_stream(request.environ)
     # Behind gunicorn a truncated body simply ends: only `LimitedStream` compares its length with the Content-Length.
-    body: Any = LimitedStream(stream, limit if length is None else length, is_max=length is None)
+    body: Any = LimitedStream(stream, limit + 1 if length is None else length, is_max=length is None)
     return espalier.unpacked(body) if encoding == "gzip" else body
 
 
@@ -92,7 +92,7 @@ def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[F
         boundary = request.mimetype_params.get("boundary", "").encode("ascii")
         if not boundary:
             raise BadRequest("a multipart body needs a boundary in its Content-Type")
-        fields, files = parser.parse(cast(Any, LimitedStream(stream, limit, is_max=True)), boundary, None)
+        fields, files = parser.parse(cast(Any, LimitedStream(stream, limit + 1, is_max=True)), boundary, None)
     except ValueError:
         raise BadRequest("the body is not well-formed multipart/form-data") from None
     try:
@@ -144,16 +144,13 @@ def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
     if name not in ("gzip", "deflate"):
         raise UnsupportedMediaType("the Content-Encoding must be gzip, deflate or none")
     try:
-        content = _gunzip(body, limit) if name == "gzip" else _inflate(body, limit)
+        unpacked = LimitedStream(cast(Any, espalier.unpacked(io.BytesIO(body))), limit + 1, is_max=True)
+        content = unpacked.readall() if name == "gzip" else _inflate(body, limit)
     except (zlib.error, espalier.DataError):
         raise BadRequest(f"the body does not match its Content-Encoding: {name}") from None
     if len(content) > limit:
         raise RequestEntityTooLarge
     return content
-
-
-def _gunzip(body: bytes, limit: int) -> bytes:
-    return LimitedStream(cast(Any, espalier.unpacked(io.BytesIO(body))), limit + 1, is_max=True).readall()
 
 
 def _inflate(body: bytes, limit: int) -> bytes:

@@ -1,7 +1,6 @@
 """The table of all commands, and the function that runs one: ``espalier`` or ``python -m service.cli``."""
 
 import argparse
-import errno
 import io
 import os
 import signal
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import espalier
 from service.cli import Refused, evaluate, inspect, interchange, keys, lines_of, predict, presets, prune, server, train
-from service.errors import ServiceError
+from service.errors import DISK_FULL, ServiceError
 
 # In the order of ``espalier --help``.
 COMMANDS = {
@@ -27,8 +26,6 @@ COMMANDS = {
     **server.COMMANDS,
     **keys.COMMANDS,
 }
-
-DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """The command ``evaluate``: train candidates on the same rows, and test whether they differ significantly."""
 
 import json
-import shlex
+import re
 import textwrap
 import time
 from argparse import ArgumentParser, Namespace
@@ -89,7 +89,7 @@ def evaluate(arguments: Namespace) -> int:
             if arguments.json:
                 print(json.dumps({"dataset": str(file), **comparison.to_dict()}), flush=True)
                 continue
-            name = Path(file.name.removesuffix(".gz")).stem + (f", {noise * 100:g}% noise" if noise else "")
+            name = files.stem_of(file) + (f", {noise * 100:g}% noise" if noise else "")
             print(*head, name, *_lines(comparison), "", sep="\n", flush=True)
             head = []
             endings += [_ending(name, dataset, comparison, seconds), *_notes(comparison)]
@@ -107,11 +107,7 @@ COMMANDS: Mapping[str, Command] = {
 def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
     candidates = []
     for text in texts:
-        # Quotes belong to JSON values here; only spaces outside of them separate words.
-        try:
-            preset, *fields = shlex.split(text, posix=False) or [""]
-        except ValueError:
-            raise Refused(f"--candidate {text}: a quote is not closed") from None
+        preset, *fields = re.split(r"\s+(?=[\w.]+=)", text.strip())  # a value may have spaces, if it is JSON
         config = espalier.training_config(preset, **options.assignments(fields, besides="preset"))
         candidates.append(espalier.Candidate(text, config))
     return candidates

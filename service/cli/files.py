@@ -43,8 +43,12 @@ def declaration(file: Path, arguments: Namespace) -> dict[str, Any]:
 
 
 def _schema_beside(file: Path) -> Path:
-    name = file.name.removesuffix(".gz")
-    return file.with_name(name.removesuffix(Path(name).suffix) + ".schema.json") if name else file
+    return file.with_name(f"{stem_of(file)}.schema.json") if file.name else file
+
+
+def stem_of(file: Path) -> str:
+    """Return the name of a file without the ending of its format and without .gz."""
+    return Path(file.stem if file.suffix.lower() == ".gz" else file.name).stem
 
 
 def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":

@@ -97,7 +97,7 @@ COMMANDS: Mapping[str, Command] = {
 @contextmanager
 def _database() -> "Iterator[Sessions]":
     from service.database.engine import connect, sessions
-    from service.database.migrate import is_current
+    from service.database.migrate import schema_mismatch
 
     settings = read_settings()
     if settings.database_file is not None and not settings.database_file.exists():
@@ -105,8 +105,8 @@ def _database() -> "Iterator[Sessions]":
     with database_refusals():
         engine = connect(settings)
         try:
-            if not is_current(engine):
-                raise Refused("the tables do not have the revision of this version: run `espalier migrate` first")
+            if mismatch := schema_mismatch(engine):
+                raise mismatch
             yield sessions(engine)
         finally:
             engine.dispose()

@@ -249,15 +249,15 @@ def database_refusals() -> Iterator[None]:
     """Turn errors of the database, or of its file or folder, into `Refused`."""
     from sqlalchemy.exc import DBAPIError
 
-    from service.errors import Unavailable
+    from service.database.engine import driver_message
+    from service.errors import SchemaMismatch, Unavailable
 
     try:
         yield
-    except (Unavailable, DBAPIError) as error:
-        reason = str(getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error).splitlines()[0]
-        raise Refused(f"the database cannot be used ({reason}); see ESPALIER_DATABASE_URL") from None
-    except OSError as error:
-        raise Refused(f"the database cannot be used ({error.strerror}); see ESPALIER_DATABASE_URL") from None
+    except SchemaMismatch as error:
+        raise Refused(str(error)) from None
+    except (Unavailable, DBAPIError, OSError) as error:
+        raise Refused(f"the database cannot be used ({driver_message(error)}); see ESPALIER_DATABASE_URL") from None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import orjson
-from sqlalchemy import Engine, Insert, Table, create_engine, event, func, select
+from sqlalchemy import URL, Engine, Insert, Table, create_engine, event, func, select
 from sqlalchemy.dialects import postgresql, sqlite as sqlite_dialect
 from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
@@ -52,7 +52,7 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
         options |= {"pool_size": settings.web_threads + POOL_SPARE, "max_overflow": POOL_SPARE}
     if settings.database_file is not None:
         settings.database_file.parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(f"sqlite:///{settings.database_file}", **options)
+        engine = create_engine(URL.create("sqlite", database=str(settings.database_file)), **options)
         sqlite.listen(engine, settings.database_file)
         return engine
     # No prepared statements: a connection pooler in transaction mode may switch to another server session.
@@ -128,6 +128,11 @@ def reason_of(error: DBAPIError) -> str:
         return getattr(cause, "sqlite_errorname", str(cause))
     code = getattr(cause, "sqlstate", None)
     return f"{code} {kind}" if code is not None else next(iter(str(cause).splitlines()), kind)
+
+
+def driver_message(error: Exception) -> str:
+    """Return the first line of the driver's message, also for a translated error; it contains no SQL."""
+    return str(getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error).splitlines()[0]
 
 
 def advisory_lock(session: Session, name: str) -> None:

@@ -22,13 +22,17 @@ def migrate(settings: Settings) -> str | None:
     """Migrate the tables to this version of the service; several processes may do so at the same time.
 
     If keys are on and no key exists, the same transaction creates the first key. Returns the token of this key if the
-    service has generated the token, since only a hash is stored; else None.
+    service has generated the token, since only a hash is stored; else None. Raises `SchemaMismatch` if the tables are
+    newer than this version.
     """
     engine = connect(settings, pool=NullPool)
     try:
         with translate_db_errors():
-            if settings.auth == "none" and is_current(engine):
+            mismatch = schema_mismatch(engine)
+            if mismatch is None and settings.auth == "none":
                 return None
+            if mismatch is not None and mismatch.newer:
+                raise mismatch
             from alembic import command  # noqa: PLC0415 - only migrations need it
 
             config = migrations_config()
@@ -50,26 +54,22 @@ def migrations_config() -> "Config":
     return config
 
 
-def is_current(engine: Engine) -> bool:
-    """Return whether the tables are those of this version of the service."""
-    return revisions(engine) == {REVISION}
-
-
-def revisions(engine: Engine) -> set[str]:
-    """Return the revisions that Alembic has recorded: normally one; empty if there are no tables."""
+def schema_mismatch(engine: Engine) -> SchemaMismatch | None:
+    """Return the error for tables of another version of the service; None if they are those of this version."""
     with engine.execution_options(**READERS[engine.dialect.name]).connect() as connection:
-        return _revisions(connection)
+        return _mismatch(connection)
 
 
 def check_schema_revision(session: Session) -> None:
     """Raise `SchemaMismatch` if the tables are not those of this version of the service."""
-    found = _revisions(session.connection())
-    if found != {REVISION}:
-        newer = any(revision > REVISION for revision in found)
-        raise SchemaMismatch(found=", ".join(sorted(found)) or "none", needed=REVISION, newer=newer)
+    if mismatch := _mismatch(session.connection()):
+        raise mismatch
 
 
-def _revisions(connection: Connection) -> set[str]:
-    if not inspect(connection).has_table(VERSIONS_TABLE.name):
-        return set()
-    return set(connection.scalars(select(VERSIONS_TABLE.c.version_num)))
+def _mismatch(connection: Connection) -> SchemaMismatch | None:
+    has_tables = inspect(connection).has_table(VERSIONS_TABLE.name)
+    found = set(connection.scalars(select(VERSIONS_TABLE.c.version_num))) if has_tables else set[str]()
+    if found == {REVISION}:
+        return None
+    newer = any(revision > REVISION for revision in found)
+    return SchemaMismatch(found=", ".join(sorted(found)) or "none", needed=REVISION, newer=newer)

@@ -21,6 +21,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar
 
+import orjson
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -83,11 +84,19 @@ class Scope(StrEnum):
     ADMIN = "admin"
 
 
+class Json(JSON):
+    """JSON that is stored again after a change from 1 to true or to 1.0, which are equal in Python."""
+
+    def compare_values(self, x: Any, y: Any) -> bool:
+        """Return whether two values are the same JSON."""
+        return orjson.dumps(x) == orjson.dumps(y)
+
+
 class Table(DeclarativeBase):
     """Base of all tables, which share one metadata and one naming convention."""
 
     metadata = MetaData(naming_convention=NAMING)
-    type_annotation_map: ClassVar = {datetime: UtcTime(), float: Double(), dict[str, Any]: JSON(none_as_null=True)}
+    type_annotation_map: ClassVar = {datetime: UtcTime(), float: Double(), dict[str, Any]: Json(none_as_null=True)}
 
 
 class Identified(Table):
@@ -105,8 +114,8 @@ class Key(Identified):
 
     name: Mapped[str] = mapped_column(String(200))  # not unique: a key may be replaced by one of the same name
     secret_sha256: Mapped[str] = mapped_column(Digest)
-    scopes: Mapped[list[str]] = mapped_column(JSON)
-    models: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # names; None: all models
+    scopes: Mapped[list[str]] = mapped_column(Json)
+    models: Mapped[list[str] | None] = mapped_column(Json(none_as_null=True))  # names; None: all models
     created: Mapped[datetime] = mapped_column(default=utc_now)
     expires: Mapped[datetime | None]
     revoked: Mapped[datetime | None]
@@ -143,10 +152,10 @@ class DataSet(Identified):
     n_attributes: Mapped[int]
     declared: Mapped[dict[str, Any]]  # the schema in its JSON form
     task: Mapped[str | None] = mapped_column(String(20))  # classification or regression; None without a target
-    notices: Mapped[list[dict[str, Any]]] = mapped_column(JSON)  # JSON forms of `espalier.Notice`
+    notices: Mapped[list[dict[str, Any]]] = mapped_column(Json)  # JSON forms of `espalier.Notice`
     fingerprint: Mapped[str] = mapped_column(Digest)  # SHA-256 of schema and cells
     reference: Mapped[str | None] = mapped_column(Text)  # path of its files below the store; None: in the database
-    files: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # fields of `StoreFile`
+    files: Mapped[list[dict[str, Any]] | None] = mapped_column(Json(none_as_null=True))  # fields of `StoreFile`
     created: Mapped[datetime] = mapped_column(default=utc_now)
 
 
@@ -178,8 +187,8 @@ class ModelName(Identified):
     last_number: Mapped[int] = mapped_column(default=0)  # the highest number of a version, even of a deleted one
     created: Mapped[datetime] = mapped_column(default=utc_now)
     description: Mapped[str | None] = mapped_column(Text)
-    tags: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
-    mask: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes that are not logged
+    tags: Mapped[list[str] | None] = mapped_column(Json(none_as_null=True))
+    mask: Mapped[list[str] | None] = mapped_column(Json(none_as_null=True))  # attributes that are not logged
     retention_days: Mapped[int | None]  # of its decisions; None: as in the settings
     operating_point: Mapped[dict[str, Any] | None]  # {"label", "probability"}: predict label from this probability on
 
@@ -261,7 +270,7 @@ class Version(Identified):
     job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"), unique=True)  # unique: a job creates one version
     preset: Mapped[str] = mapped_column(String(40))
     summary: Mapped[dict[str, Any]]
-    trace: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), deferred=True)  # of the pruning
+    trace: Mapped[dict[str, Any] | None] = mapped_column(Json(none_as_null=True), deferred=True)  # of the pruning
     seconds: Mapped[float]  # of training or pruning
     created: Mapped[datetime] = mapped_column(default=utc_now)
     archived: Mapped[datetime | None]  # when it was archived; it no longer answers
@@ -314,10 +323,10 @@ class DecisionRecord(Identified):
     key_id: Mapped[str | None] = mapped_column(Id)  # of the caller's key; None: keys were off
     time: Mapped[datetime] = mapped_column(index=True)
     n_rows: Mapped[int]
-    inputs: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # of unmasked attributes
+    inputs: Mapped[list[dict[str, Any]] | None] = mapped_column(Json(none_as_null=True))  # of unmasked attributes
     missing: Mapped[str] = mapped_column(String(20))  # the strategy for missing values
-    answers: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
-    nodes: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))  # ids from the root
+    answers: Mapped[list[dict[str, Any]] | None] = mapped_column(Json(none_as_null=True))
+    nodes: Mapped[list[list[int]] | None] = mapped_column(Json(none_as_null=True))  # ids from the root
     packed: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)  # see `serialization.table_records`
     label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single row stored as JSON; else None
     leaf: Mapped[int | None]  # of a single row stored as JSON; else None
@@ -326,7 +335,7 @@ class DecisionRecord(Identified):
     job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))  # the records of a job are its result
     first_row: Mapped[int | None] = mapped_column(BigInteger)  # place of the first row in the job's data set
     operating_point: Mapped[dict[str, Any] | None]  # in force for the answers; None: there was none
-    masked: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes whose values are not stored
+    masked: Mapped[list[str] | None] = mapped_column(Json(none_as_null=True))  # attributes whose values are not stored
     erased: Mapped[datetime | None]  # when the inputs were erased
 
 

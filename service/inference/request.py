@@ -20,7 +20,7 @@ import orjson
 import espalier
 from espalier import Fault
 from service.errors import ValidationFailed, check_size
-from service.inference.response import OUTPUTS
+from service.inference.response import PATH, outputs_of
 from service.inference.tensors import DATATYPES, Cells, Tensor, cells_from_bytes, cells_from_json, datatype_of
 from service.repositories import decisions
 
@@ -120,12 +120,12 @@ class _Reader:
         self.faults.append(Fault(path, code, message))
 
     def outputs(self, given: object, parameters: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-        offered = {name: output for name, output in OUTPUTS.items() if output.is_offered(self.schema)}
+        offered = outputs_of(self.schema)
         all_binary = parameters.get("binary_data_output", False)
         if not isinstance(all_binary, bool):
             self.fault("/parameters/binary_data_output", "wrong_type", "must be true or false")
         if given is None or given == []:
-            yield from ((name, bool(all_binary)) for name, output in offered.items() if output.is_default)
+            yield from ((name, bool(all_binary)) for name in offered if name != PATH)
             return
         if not isinstance(given, list):
             self.fault("/outputs", "wrong_type", "must be a list of objects")

@@ -9,23 +9,19 @@ import orjson
 import espalier
 from service.inference.tensors import Cells, Tensor, datatype_of, tensor_bytes
 
+PATH: Final = "decision_path"  # only returned if the request names it
+OUTPUT_NAMES: Final = ("label", "probability", "value", "leaf_id", "decision_id", PATH)
 PATH_FIELDS: Final = ("path", "paths", "rule")
 Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output tensor; `is_offered` returns whether models with a given schema have this output.
+    """An output tensor; `cells` converts one prediction to cells of the given datatype."""
 
-    `cells` converts one prediction to cells of the given datatype. If `width` returns None, the tensor for N rows has
-    the shape ``[N]``, else ``[N, width]``.
-    """
-
-    is_offered: Callable[[espalier.Schema], bool]
-    datatype: Callable[[espalier.Schema], str]
+    datatype: str
     cells: Callable[[Answer, str], Cells]
-    width: Callable[[espalier.Schema], int | None] = lambda _: None
-    is_default: bool = True  # returned if a request names no outputs
+    columns: tuple[int, ...] = ()  # the shape without its first number, which is that of the rows
 
 
 def _label(answer: Answer, datatype: str) -> Cells:
@@ -40,45 +36,39 @@ def _path(answer: Answer, _: str) -> Cells:
     return [orjson.dumps(shown, option=orjson.OPT_NON_STR_KEYS).decode()]
 
 
-OUTPUTS: Final[Mapping[str, Output]] = {
-    "label": Output(lambda schema: bool(schema.classes), lambda schema: datatype_of(schema.classes), _label),
-    "probability": Output(
-        lambda schema: bool(schema.classes),
-        lambda _: "FP64",
-        lambda answer, _: list(answer["distribution"].values()),
-        width=lambda schema: len(schema.classes),
-    ),
-    "value": Output(lambda schema: not schema.classes, lambda _: "FP64", lambda answer, _: [answer["value"]]),
-    "leaf_id": Output(lambda _: True, lambda _: "INT64", lambda answer, _: [answer["leaf"]]),
-    "decision_id": Output(lambda _: True, lambda _: "BYTES", lambda answer, _: [answer["decision_id"] or ""]),
-    "decision_path": Output(lambda _: True, lambda _: "BYTES", _path, is_default=False),
-}
+def outputs_of(schema: espalier.Schema) -> dict[str, Output]:
+    """Return the outputs, those in `OUTPUT_NAMES`, that models with this schema have."""
+    of_classes = {
+        "label": Output(datatype_of(schema.classes), _label),
+        "probability": Output("FP64", lambda answer, _: list(answer["distribution"].values()), (len(schema.classes),)),
+    }
+    return {
+        **(of_classes if schema.classes else {"value": Output("FP64", lambda answer, _: [answer["value"]])}),
+        "leaf_id": Output("INT64", lambda answer, _: [answer["leaf"]]),
+        "decision_id": Output("BYTES", lambda answer, _: [answer["decision_id"] or ""]),
+        PATH: Output("BYTES", _path),
+    }
 
 
 def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
     """Return the metadata of the outputs; ``probability`` has ``classes``, the class of each column, as JSON text."""
-    described = []
-    for name, output in OUTPUTS.items():
-        if output.is_offered(schema):
-            width = output.width(schema)
-            one: dict[str, Any] = {"name": name, "datatype": output.datatype(schema)}
-            one["shape"] = [-1] if width is None else [-1, width]
-            if name == "probability":
-                one["parameters"] = {"classes": orjson.dumps(list(schema.classes)).decode()}
-            described.append(one)
-    return described
+    described: dict[str, dict[str, Any]] = {
+        name: {"name": name, "datatype": output.datatype, "shape": [-1, *output.columns]}
+        for name, output in outputs_of(schema).items()
+    }
+    if schema.classes:
+        described["probability"]["parameters"] = {"classes": orjson.dumps(list(schema.classes)).decode()}
+    return list(described.values())
 
 
 def inference_body(
     head: Mapping[str, Any], schema: espalier.Schema, answers: Sequence[Answer], requested: Mapping[str, bool]
 ) -> tuple[bytes, list[bytes]]:
     """Return the JSON of a response, and the bytes of each output for which `requested` is true."""
-    outputs, behind = [], []
+    offered, outputs, behind = outputs_of(schema), [], []
     for name, is_binary in requested.items():
-        output = OUTPUTS[name]
-        datatype, width = output.datatype(schema), output.width(schema)
-        cells = [cell for answer in answers for cell in output.cells(answer, datatype)]
-        shape = (len(answers),) if width is None else (len(answers), width)
+        datatype, shape = offered[name].datatype, (len(answers), *offered[name].columns)
+        cells = [cell for answer in answers for cell in offered[name].cells(answer, datatype)]
         document: dict[str, Any] = {"name": name, "datatype": datatype, "shape": shape}
         if is_binary:
             behind.append(tensor_bytes(Tensor(name, datatype, shape, cells)))

@@ -120,7 +120,8 @@ def datatype_of(labels: Sequence[espalier.Label]) -> str:
         return "BOOL"
     if kinds == {int}:
         return "INT64"
-    return "FP64" if kinds and kinds <= {int, float} else "BYTES"
+    # 7 and 7.0 are different labels, but equal numbers.
+    return "FP64" if kinds <= {int, float} and len(set(labels)) == len(labels) > 0 else "BYTES"
 
 
 def tensor_bytes(tensor: Tensor) -> bytes:

@@ -101,7 +101,10 @@ class Counterfactuals(OfDecision):
 
     answer = fields.Nested(Answer, "the prediction for the unchanged row")
     counterfactuals = fields.ListOf(fields.Nested(Counterfactual))
-    complete = fields.Boolean("false: in a very large model, the search stopped early, before it had found `max`")
+    complete = fields.Boolean(
+        "false: fewer than `max` were found, and others may exist: the search stopped early in a very large model, or "
+        "a missing or unseen value may divide the row or let a surrogate decide"
+    )
 
 
 class OutcomeRequest(fields.BaseSchema):

@@ -5,13 +5,12 @@ from typing import Any
 
 from service.inference import tensors
 from service.inference.request import HEADER_LENGTH
-from service.inference.response import OUTPUTS
+from service.inference.response import OUTPUT_NAMES
 from service.schemas import fields
 from service.schemas.problems import Problem
 from service.serialization.media_types import BYTES, JSON
 
 DATATYPES = list(tensors.DATATYPES)
-OUTPUT_NAMES = list(OUTPUTS)
 BINARY = {"type": "boolean", "description": "whether the data follow the JSON as bytes"}
 PARAMETERS: Mapping[str, Any] = {"type": "object", "description": "unknown parameters are ignored"}
 
@@ -61,7 +60,7 @@ class InferenceEntry(fields.BaseSchema):
 
 
 class InferenceOutput(fields.BaseSchema):
-    name = fields.Text(schema={"enum": OUTPUT_NAMES})
+    name = fields.Text(schema={"enum": list(OUTPUT_NAMES)})
     datatype = fields.Text(schema={"enum": DATATYPES})
     shape = fields.ListOf(fields.Integer())
     parameters = fields.AnyObject("`binary_data_size`: number of bytes after the JSON that belong to this output")
@@ -130,7 +129,7 @@ REQUEST: Mapping[str, Any] = {
                 "type": "object",
                 "required": ["name"],
                 "properties": {
-                    "name": {"enum": OUTPUT_NAMES},
+                    "name": {"enum": list(OUTPUT_NAMES)},
                     "parameters": {**PARAMETERS, "properties": {"binary_data": BINARY}},
                 },
             },

@@ -22,15 +22,8 @@ class Problem(fields.BaseSchema):
     errors = fields.ListOf(fields.Nested(Fault), required=True)
 
 
-class Start(fields.BaseSchema):
-    service = fields.Text(required=True)
-    version = fields.Text(required=True)
-    pages = fields.Text(required=True)
-    documentation = fields.Text(required=True)
-    openapi = fields.Text(required=True)
-    data_sets = fields.Text(required=True)
-    models = fields.Text(required=True)
-    health = fields.Text(required=True)
+START_MEMBERS = ("service", "version", "pages", "documentation", "openapi", "data_sets", "models", "health")
+Start = fields.BaseSchema.from_dict({name: fields.Text(required=True) for name in START_MEMBERS}, name="Start")
 
 
 class Status(fields.BaseSchema):

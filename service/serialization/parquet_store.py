@@ -69,10 +69,13 @@ class Store:
         self._is_local = isinstance(system, _file_systems().LocalFileSystem)
 
     def check(self) -> None:
-        """Raise `StoreUnavailable` if the root does not answer or does not exist."""
+        """Raise `StoreUnavailable` if the root does not answer, does not exist, or is a file."""
         with _failures():
-            if self._system.get_file_info(self._root).type.name == "NotFound":
-                raise StoreUnavailable(f"the folder or bucket that {SETTING} names does not exist: restore it")
+            info = self._system.get_file_info(self._root)
+        if info.type.name == "NotFound":
+            raise StoreUnavailable(f"the folder or bucket that {SETTING} names does not exist: restore it")
+        if info.is_file:
+            raise StoreUnavailable(f"{SETTING} names a file, not a folder or bucket of files")
 
     def files(self, reference: object) -> list[StoreFile]:
         """Return the file of a reference, or the files of its folder in the order of their names.
@@ -140,9 +143,15 @@ class Store:
 
     def _names(self, folder: str) -> list[str]:
         infos = self._system.get_file_info(_file_systems().FileSelector(self._below(folder)))
-        names = sorted(f"{folder}/{info.base_name}" for info in infos if not info.base_name.startswith((".", "_")))
+        is_file = {
+            f"{folder}/{one.base_name}": one.is_file for one in infos if not one.base_name.startswith((".", "_"))
+        }
+        names = sorted(is_file)
         if not 1 <= len(names) <= MAX_FILES:
             raise _refused("out_of_range", f"{folder!r} has {len(names)} files, 1 to {MAX_FILES} are legal")
+        for name in names:
+            if not is_file[name]:
+                raise _refused("not_legal", f"{name!r} is a folder: only files are read")
         return names
 
     def _file(self, path: str) -> StoreFile:

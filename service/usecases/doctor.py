@@ -14,12 +14,11 @@ from pathlib import Path
 import sqlalchemy
 from sqlalchemy import Engine, func, or_, select
 
-from service.database import REVISION
 from service.database.clock import database_time, now, utc_now
-from service.database.engine import connect_read_only, read_session, sessions
-from service.database.migrate import is_current, revisions
+from service.database.engine import connect_read_only, driver_message, read_session, sessions
+from service.database.migrate import schema_mismatch
 from service.database.tables import Key, Scope
-from service.errors import SettingsError, StoreUnavailable
+from service.errors import SettingsError, StoreUnavailable, Unavailable
 from service.serialization.parquet_store import store_at
 from service.settings import Settings, check_listening, unknown_variables, variables
 
@@ -66,7 +65,10 @@ def examine_with(settings: Settings) -> list[Finding]:
     findings = [*(Finding("settings", *each) for each in of_settings), Finding("database", *of_database)]
     try:
         for name, check in CHECKS.items():
-            findings += [Finding(name, *each) for each in check(settings, engine)]
+            try:
+                findings += [Finding(name, *each) for each in check(settings, engine)]
+            except (Unavailable, sqlalchemy.exc.SQLAlchemyError) as error:
+                findings.append(Finding(name, Level.FAULT, f"the database cannot be read ({driver_message(error)})"))
     finally:
         if engine is not None:
             engine.dispose()
@@ -109,8 +111,8 @@ def _memory() -> int | None:
 
 
 def _database(settings: Settings) -> tuple[Engine | None, Found]:
-    """Return an engine (None: no connection) and the finding, which names the database without its password."""
-    named = str(settings.database_file or sqlalchemy.make_url(settings.database_url).render_as_string())
+    """Return an engine (None: no connection) and the finding, which names the database without its passwords."""
+    named = str(settings.database_file or sqlalchemy.make_url(settings.database_url).set(query={}).render_as_string())
     try:
         engine = connect_read_only(settings)
         with engine.connect() as connection:
@@ -123,8 +125,7 @@ def _database(settings: Settings) -> tuple[Engine | None, Found]:
         hint = gone or "create it with espalier migrate (ESPALIER_DATABASE_URL)"
         return None, (Level.FAULT, f"there is no file {named}: {hint}")
     except (OSError, sqlalchemy.exc.SQLAlchemyError) as error:
-        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-        return None, (Level.FAULT, f"{named} cannot be used ({reason}); see ESPALIER_DATABASE_URL")
+        return None, (Level.FAULT, f"{named} cannot be used ({driver_message(error)}); see ESPALIER_DATABASE_URL")
     if gone := _still_open(settings.database_file):
         return engine, (Level.FAULT, f"{named} was replaced: {gone}")
     return engine, (Level.OK, f"{engine.dialect.name} {version} at {named}")
@@ -145,12 +146,10 @@ def _still_open(file: Path | None) -> str:
 def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:
     if engine is None:
         return
-    revision = ", ".join(sorted(revisions(engine))) or "none"
-    if revision == REVISION:
-        yield Level.OK, f"the tables have the revision of this version ({REVISION})"
+    if mismatch := schema_mismatch(engine):
+        yield Level.FAULT, str(mismatch)
     else:
-        message = f"the tables have the revision {revision}, this version needs {REVISION}: run espalier migrate"
-        yield Level.FAULT, message
+        yield Level.OK, "the tables have the revision of this version"
 
 
 def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
@@ -198,7 +197,7 @@ def _keys(settings: Settings, engine: Engine | None) -> Iterator[Found]:
     if settings.auth == "none":
         yield Level.OK, "keys are off: everybody on this machine may do everything"
         return
-    if engine is None or not is_current(engine):
+    if engine is None or schema_mismatch(engine) is not None:
         return
     live = select(Key).where(Key.revoked.is_(None), or_(Key.expires.is_(None), Key.expires > now()))
     with read_session(sessions(engine)) as session:

@@ -8,7 +8,7 @@ parent model. All faults of a request are collected before they are raised.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 import espalier
 from espalier import Fault
 from service.database.tables import DataSet, Job, Kind, ModelName, Version
-from service.errors import Conflict, NotFound, ValidationFailed, collect_faults, relocate
+from service.errors import Conflict, NotFound, ValidationFailed, relocate
 from service.repositories import datasets, job_queue, models
 from service.repositories.datasets import find_data_set
 from service.repositories.model_cache import ModelCache
@@ -44,9 +44,15 @@ class JobRequest:
         """Add a fault."""
         self.faults.append(Fault(place, code, message))
 
-    def collecting(self, below: str = "", elsewhere: Mapping[str, str] | None = None) -> AbstractContextManager[None]:
-        """Catch the faults that the core raises in the block; add them with the pointers that `relocate` makes."""
-        return collect_faults(self.faults, relocate(below, elsewhere))
+    @contextmanager
+    def collecting(self, below: str = "", elsewhere: Mapping[str, str] | None = None) -> Iterator[None]:
+        """Catch the faults that the core raises in the block; add new ones with the pointers that `relocate` makes."""
+        pointer = relocate(below, elsewhere)
+        try:
+            yield
+        except espalier.InvalidInput as error:
+            located = [Fault(pointer(fault.path), fault.code, fault.message) for fault in error.faults]
+            self.faults.extend([fault for fault in located if fault not in self.faults])
 
     def data_set(self, at: str = "") -> DataSet | None:
         """Return the data set that the request (or its part at `at`) names; None if it names none, or after a fault."""

@@ -41,10 +41,13 @@ def new_version(model: espalier.Model, *, name: str, settings: Settings) -> NewV
     return NewVersion.of(model, name=name)
 
 
-def check_rules(model: espalier.Model) -> None:
+def check_rules(model: espalier.Model, *, exported: bool = False) -> None:
     """Raise `NotApplicable` if the rules of a model take too long to write, or list too many categories."""
     if isinstance(model.body, espalier.RuleList):
-        n_rules, n_listed, what = model.body.n_rules, 0, "rules"
+        tests = [each for rule in model.body.rules for each in rule.conditions if each.categories is not None]
+        # An exported condition also names the categories of its attribute that it does not list.
+        n_listed = sum(len(each.attribute.categories if exported else each.categories or ()) for each in tests)
+        n_rules, what = model.body.n_rules, "rules"
     else:
         n_rules, n_listed, what = model.body.n_leaves, len(model.tree.code_branch), "leaves with one rule each"
     if n_rules > MAX_RULES:

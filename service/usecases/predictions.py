@@ -209,7 +209,9 @@ def _answer(result: Result, rows: Sequence[Any], number: int, pointer: Pointer, 
 
 
 def _errors(faults: Sequence[espalier.Fault]) -> Answer:
-    return {"errors": fault_members(faults[:MAX_FAULTS_A_ROW])}
+    n_hidden = len(faults) - MAX_FAULTS_A_ROW
+    more = [espalier.Fault("", "more_errors", f"and {n_hidden} more")] if n_hidden > 0 else []
+    return {"errors": fault_members([*faults[:MAX_FAULTS_A_ROW], *more])}
 
 
 def _nodes(result: Result) -> tuple[int, ...]:

@@ -1,12 +1,12 @@
 """Check requests to prune a version, and make their jobs."""
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import espalier
-from espalier import Fault
 from service.database.tables import DataSet, Job, Kind
-from service.errors import ValidationFailed, collect_faults, relocate
+from service.errors import ValidationFailed
 from service.usecases.jobs import HeldOut, JobRequest, load_targets, new_job, read_holdout
 
 
@@ -28,11 +28,11 @@ def plan_pruning(request: JobRequest) -> Job:
         held_out = HeldOut(data_set=session.get(DataSet, version.holdout_data_set_id))
     if method is not None and "params" in members:
         other = None if held_out.data_set is None else held_out.data_set.fingerprint
-        of_method: list[Fault] = []
-        with collect_faults(of_method, relocate("/params", {"/method": "/method", "/holdout": "/holdout"})):
+        of_method = replace(request, faults=[])
+        with of_method.collecting("/params", {"/method": "/method", "/holdout": "/holdout"}):
             espalier.check_pruning(model, method, has_training_rows=data_set is not None, validation_data=other)
         is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)
-        request.faults.extend(fault for fault in of_method if not (is_refused and fault.path == "/holdout"))
+        request.faults.extend(fault for fault in of_method.faults if not (is_refused and fault.path == "/holdout"))
     # Only one fault of the holdout is reported: a second one could give contradictory advice.
     if "holdout" in members and not any(fault.path.startswith("/holdout") for fault in request.faults):
         _check_holdout(request, data_set, model, method, held_out)

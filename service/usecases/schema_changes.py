@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # at run time, this import would load the modules of the data
     from service.repositories.datasets import NewDataSet
 
 Read = TypeVar("Read")
-LOST = frozenset({"leading_zeros", "rounded", "finer_than_microseconds"})  # details that the stored cells have lost
+LOST = frozenset({"leading_zeros", "rounded", "finer_than_microseconds", "text_as_missing"})  # lost in stored cells
 DOUBTS = frozenset({"kind_against_majority", "missing_as_category", "target_kind"})  # notices that doubt a kind
 
 
@@ -100,9 +100,9 @@ def _is_missing(label: espalier.Label, texts: Collection[str], numbers: Collecti
 def _remaining(
     notices: Iterable[espalier.Notice], before: espalier.Schema, after: espalier.Schema, read_again: Collection[str]
 ) -> list[espalier.Notice]:
-    same = {each.name for each in after.features if each in before.features and each.name not in read_again}
+    other = {each.name for each in before.features if each not in after.features or each.name in read_again}
     # Copies of the target are found anew, since another column may be the target now.
-    return [notice for notice in notices if notice.attribute in same and notice.code != "copy_of_target"]
+    return [notice for notice in notices if notice.attribute not in other and notice.code != "copy_of_target"]
 
 
 def _read(

@@ -6,9 +6,9 @@ crash ends only the sandbox process. That process reads one order and writes one
     stdin   {"read": {"form", "limits", "declared"}, "input": 3, "output": 4, "memory_mb", "seconds"}
             {"redeclare": {"schema", "n_rows", "notices", "chunks", "changes"}, …}
             {"register": {"store", "files", "folder", "declared"}, "memory_mb", "seconds"}
-    stdout  {"data_set": {…}} | {"error": "DataError" | "SchemaError", "faults": […]} | {"error": "memory"}
-            {"error": "unexpected", "where"} (without the message of the exception, which may quote a cell)
+    stdout  {"data_set": {…}} | {"error": "DataError" | "SchemaError", "faults": […]}
             {"error": "TooLarge", "what", "limit"} | {"error": "StoreChanged" | "StoreUnavailable", "message", "reason"}
+            {"error": "ServiceError", "message"} (without the message of the exception, which may quote a cell)
 
 `input` and `output` are file descriptors. A file of chunks has the contents of all chunks, one after the other. Its
 index has the first row, the number of rows and the number of bytes of each chunk.
@@ -30,7 +30,7 @@ from typing import IO, Any
 import orjson
 
 import espalier
-from service.errors import ServiceError, StoreChanged, StoreUnavailable, Unavailable
+from service import errors
 from service.serialization.dataset_chunks import Chunk, decode_chunks, encode_table, join_rows
 from service.serialization.parquet_store import Readable, StoreFile, store_at
 from service.settings import Settings
@@ -65,12 +65,16 @@ def run_order(
     Also raises `DataError` if the sandbox crashes, `TooLarge` above its limits, `Unavailable` if none is free in time.
     """
     too_slow = espalier.TooLarge("seconds of processor time to read it in", seconds)
+    try:
+        content = orjson.dumps({**order, "memory_mb": settings.reader_memory_mb, "seconds": seconds})
+    except orjson.JSONEncodeError:  # the body was parsed, but orjson reads more levels than it writes
+        raise espalier.SchemaError([espalier.Fault("", "out_of_range", "must have at most 250 levels")]) from None
     if not _sandboxes.acquire(timeout=WAIT_SECONDS):
-        raise Unavailable("other uploads are being read; try again in a moment")
+        raise errors.Unavailable("other uploads are being read; try again in a moment")
     try:
         process = subprocess.run(
             [sys.executable, "-m", "service.usecases.upload_sandbox"],
-            input=orjson.dumps({**order, "memory_mb": settings.reader_memory_mb, "seconds": seconds}),
+            input=content,
             capture_output=True,
             timeout=2 * seconds,
             pass_fds=pass_fds,
@@ -88,7 +92,7 @@ def run_order(
     if process.returncode == -signal.SIGXCPU:
         raise too_slow
     if process.returncode > 0:  # a crash has a negative code
-        raise ServiceError(f"the process that reads a table failed with exit code {process.returncode}")
+        raise errors.ServiceError(f"the process that reads a table failed with exit code {process.returncode}")
     match orjson.loads(process.stdout) if process.returncode == 0 else None:
         case {"data_set": document}:
             return document  # type: ignore[no-any-return]
@@ -96,14 +100,10 @@ def run_order(
             raise getattr(espalier, kind)(espalier.Fault(*fault) for fault in faults)
         case {"error": "TooLarge", "what": what, "limit": limit}:
             raise espalier.TooLarge(what, limit)
-        case {"error": "StoreChanged", "message": message}:
-            raise StoreChanged(message)
+        case {"error": "ServiceError" | "StoreChanged" as kind, "message": message}:
+            raise getattr(errors, kind)(message)
         case {"error": "StoreUnavailable", "message": message, "reason": reason}:
-            raise StoreUnavailable(message, reason=reason)
-        case {"error": "unexpected", "where": where}:
-            raise ServiceError(f"reading a table failed: {where}")
-        case {"error": "memory"}:
-            raise espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
+            raise errors.StoreUnavailable(message, reason=reason)
     raise espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])
 
 
@@ -117,8 +117,12 @@ def main() -> None:
         answer = _answer(order)
     except Exception as error:
         lines = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
-        unexpected = {"error": "unexpected", "where": f"{type(error).__name__} at {', '.join(lines[-5:])}"}
-        answer = {"error": "memory"} if _ran_out_of_memory(error) else unexpected
+        where = f"{type(error).__name__} at {', '.join(lines[-5:])}"
+        answer = {"error": "ServiceError", "message": f"reading a table failed: {where}"}
+        if _ran_out_of_memory(error):
+            answer = {"error": "TooLarge", "what": "MiB of memory to read it in", "limit": order["memory_mb"]}
+        elif isinstance(error, OSError) and error.errno in errors.DISK_FULL:
+            answer = {"error": "DataError", "faults": [["", "disk_full", os.strerror(error.errno)]]}
     sys.stdout.buffer.write(orjson.dumps(answer))
 
 
@@ -149,7 +153,7 @@ def _answer(order: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": type(error).__name__, "faults": faults}
     except espalier.TooLarge as error:
         return {"error": "TooLarge", "what": error.what, "limit": error.limit}
-    except (StoreChanged, StoreUnavailable) as error:
+    except (errors.StoreChanged, errors.StoreUnavailable) as error:
         return {"error": type(error).__name__, "message": str(error), "reason": getattr(error, "reason", None)}
 
 

@@ -4,9 +4,19 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from service.errors import SettingsError
 from service.settings import Settings, check_listening, variables
+
+# Of these, SQLAlchemy takes a part of the password for the host or the port, or cannot read them.
+MISREAD = [
+    "postgresql+psycopg://me:pa@secret@host/db",
+    "postgresql+psycopg://me:secret/db",
+    "postgresql+psycopg://m/e:secret@host/db",
+    "postgresql+psycopg://me@[::1]/db?password=secret@",
+    "postgresql+psycopg://host:123456/secret",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +103,9 @@ def test_all_faults_are_shown_at_once_with_what_is_legal(monkeypatch: pytest.Mon
     ]
 
 
-@pytest.mark.parametrize("url", ["mysql://me:secret@host/db", "postgresql://me:secret@host/db", "sqlite://", "secret"])
+@pytest.mark.parametrize(
+    "url", ["mysql://me:secret@host/db", "postgresql://me:secret@host/db", "sqlite://", "secret", *MISREAD]
+)
 def test_a_wrong_database_url_is_not_repeated_since_it_may_hold_a_password(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +117,24 @@ def test_a_wrong_database_url_is_not_repeated_since_it_may_hold_a_password(
     assert "ESPALIER_DATABASE_URL" in str(caught.value)
     assert "postgresql+psycopg://" in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("postgresql+psycopg://me:a%40b%2Fc@host:5432/db", ("me", "a@b/c", "host", 5432, "db")),
+        ("postgresql+psycopg://me:a/b?c#d:e@[::1]:5432/db?sslmode=require", ("me", "a/b?c#d:e", "::1", 5432, "db")),
+        ("postgresql+psycopg:///db?host=/run/postgresql", (None, None, None, None, "db")),
+    ],
+)
+def test_a_legal_database_url_is_read_as_it_is_meant(
+    url: str, parts: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ESPALIER_DATABASE_URL", url)
+
+    read = make_url(Settings.from_env().database_url)
+
+    assert (read.username, read.password, read.host, read.port, read.database) == parts
 
 
 @pytest.mark.parametrize(
@@ -139,6 +169,15 @@ def test_what_is_no_prefix_no_origin_and_no_number_is_refused(
 
     with pytest.raises(SettingsError, match=f"ESPALIER_{name}"):
         Settings.from_env()
+
+
+def test_origins_are_compared_as_browsers_send_them() -> None:
+    given = "https://App.example:443,http://b.example:80,http://c.example:443,https://d.example:4430"
+
+    assert Settings(cors_origins=given).shared_with == {
+        "https://app.example", "http://b.example", "http://c.example:443", "https://d.example:4430"
+    }  # fmt: skip
+    assert Settings().shared_with == frozenset()
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -15,8 +15,10 @@ import pytest
 import espalier
 from service.database.engine import read_session
 from service.database.tables import Kind
+from service.errors import StoreUnavailable
 from service.locked_folders import locked_folder
 from service.repositories import datasets
+from service.serialization.parquet_store import store_at
 from service.settings import Settings
 from service.usecases import doctor
 from service.usecases.datasets import REGISTER_PREFIX
@@ -203,6 +205,13 @@ def test_doctor_asks_the_store(served: Served, root: Root) -> None:
     assert "ESPALIER_STORE" in finding.message
 
 
+def test_a_store_that_is_a_file_is_a_fault(tmp_path: Path) -> None:
+    file = tmp_path / "table.parquet"
+    file.touch()
+    with pytest.raises(StoreUnavailable, match="names a file, not a folder"):
+        store_at(f"file://{file}").check()
+
+
 def test_a_data_set_below_the_store_is_deleted_without_its_files(served: Served, root: Root) -> None:
     write_halves(root)
     assert served.client.delete(f"/v1/datasets/{register(served)['id']}").status_code == 204
@@ -359,6 +368,14 @@ def test_hidden_files_of_a_folder_are_left_out_and_folders_in_it_refused(in_a_fo
     assert register(served)["n_rows"] == N_ROWS
     root.write("sales/more/c.parquet", table())
     assert "sales/more" in refused(served, "sales", "/reference")["detail"]
+
+
+@pytest.mark.parametrize("root", ["file"], indirect=True)
+def test_a_folder_in_a_folder_is_refused_whatever_its_name(served: Served, root: Root) -> None:
+    write_halves(root)
+    root.write("sales/more.parquet/c.parquet", table())
+    assert "'sales/more.parquet' is a folder" in refused(served, "sales", "/reference")["detail"]
+    assert register(served, "sales/more.parquet")["n_rows"] == N_ROWS
 
 
 def test_registering_takes_memory_that_does_not_grow_with_the_table(in_a_folder: tuple[Served, Root]) -> None:

@@ -18,10 +18,10 @@ import numpy as np
 
 from espalier.data.labels import Label
 from espalier.data.schema import Feature
-from espalier.errors import NotApplicable, RowError
+from espalier.errors import NotApplicable
 from espalier.explanation.counterfactuals.request import CounterfactualRequest
 from espalier.explanation.counterfactuals.search import BestFirstSearch, Graph, RuleGraph, TreeGraph
-from espalier.explanation.counterfactuals.value_domains import ValueDomain, value_domains
+from espalier.explanation.counterfactuals.value_domains import value_domains
 from espalier.explanation.steps import shown_text
 from espalier.model.model import Model
 from espalier.model.texts import one_line
@@ -109,8 +109,9 @@ class Counterfactuals:
     Attributes:
         prediction: The answer to the row itself.
         proposals: At most one per leaf (or rule); empty if no legal change leads to a wanted answer.
-        complete: Whether the search finished, or found as many proposals as requested. It may stop early in a very
-            large model. Even then, the proposals are the nearest ones, unless a changed row reaches several leaves.
+        complete: Whether there are no others, or as many as requested were found. Else others, even nearer ones, may
+            exist: the search stopped early in a very large model, or a missing or unseen value of the row may divide
+            it, or let a surrogate decide.
     """
 
     prediction: Prediction
@@ -210,28 +211,15 @@ def _nearest(
         if changed in answered:
             continue
         answered.add(changed)
-        answer = _answer(predictor, row, search.domains, changed)
-        if answer is not None:
-            number = answer.code if answer.value is None else answer.value
-            if request.are_wanted(np.array([number]), own)[0]:
-                proposals.setdefault(answer.leaf, _proposal(search, row, own, changed, answer))
-        n_visited += 1 if answer is None else answer.n_visits
+        others = {search.domains[place].feature.name: search.domains[place].label(value) for place, value in changed}
+        answer = predictor.answer(predictor.encode({**row, **others}))
+        number = answer.code if answer.value is None else answer.value
+        if request.are_wanted(np.array([number]), own)[0]:
+            proposals.setdefault(answer.leaf, _proposal(search, row, own, changed, answer))
+        n_visited += answer.n_visits
         if len(proposals) == request.most or n_visited >= MAX_VISITED:
             return Counterfactuals(own, tuple(proposals.values()), complete=len(proposals) == request.most)
-    return Counterfactuals(own, tuple(proposals.values()), complete=not search.stopped)
-
-
-def _answer(
-    predictor: TreePredictor | RulePredictor, row: Mapping[str, Any], domains: Sequence[ValueDomain], changed: Changed
-) -> Prediction | None:
-    """Predict the row with the changed values; return None if a changed value is not legal."""
-    others = {domains[place].feature.name: domains[place].label(value) for place, value in changed}
-    try:
-        encoded = predictor.encode({**row, **others})
-    except RowError:
-        return None
-    # A number that `Schema.missing_values` lists is read as missing, so it is not a legal value.
-    return predictor.answer(encoded) if all(encoded.values[place] == value for place, value in changed) else None
+    return Counterfactuals(own, tuple(proposals.values()), complete=search.graph.is_exact and not search.stopped)
 
 
 def _proposal(

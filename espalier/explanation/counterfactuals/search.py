@@ -25,9 +25,9 @@ from espalier.explanation.counterfactuals.value_domains import (
     branch_box,
     codes_up_to,
 )
-from espalier.explanation.row_flow import ALL
+from espalier.explanation.row_flow import ALL, row_flow
 from espalier.model.model import Model
-from espalier.model.node_tests import LEAF, UNKNOWN
+from espalier.model.node_tests import LEAF
 from espalier.model.rules import Condition
 from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.rule_predictor import RulePredictor
@@ -58,6 +58,7 @@ class Graph(Protocol):
     """The tests of a model, and the places to which their branches lead."""
 
     start: int
+    is_exact: bool  # whether no value of the row divides it, or lets a surrogate decide
 
     def attribute(self, place: int) -> int:
         """Return the index of the tested attribute."""
@@ -74,7 +75,7 @@ class TreeGraph:
 
     def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], is_wanted: Mask) -> None:
         """Prepare the search; `is_wanted`, bool (n_nodes,), marks the nodes with a wanted answer."""
-        self.model, self.predictor, self.values = model, predictor, values
+        self.model, self.predictor = model, predictor
         tree = model.tree
         answers = is_wanted & ((tree.test == LEAF) | (tree.fallback == STOP))
         so_far = np.concatenate(([0], np.cumsum(answers)))
@@ -82,6 +83,12 @@ class TreeGraph:
         self._has_surrogates = [False] * tree.n_nodes
         if tree.surrogates is not None:
             self._has_surrogates = (np.diff(tree.surrogates.start) > 0).tolist()
+        # The branch of the row's value at each test, or `STOP`; `ALL` if the row is divided, or a surrogate decides.
+        flow = row_flow(model, predictor, values)
+        flow.branch[list(flow.surrogates_used)] = ALL
+        self._own_branch: list[int] = flow.branch.tolist()
+        # If not, the search omits changes by which several leaves together, or a surrogate, give a wanted answer.
+        self.is_exact = ALL not in self._own_branch
         self.start = self._place(0)
 
     def attribute(self, place: int) -> int:
@@ -96,7 +103,7 @@ class TreeGraph:
         """Yield the branches of a test, and the node's answer if a missing or unseen value makes the row end there."""
         predictor = self.predictor
         feature = self.model.schema.attributes[predictor.feature[place]]
-        own = self._own_branch(place)
+        own = self._own_branch[place]
         if own == STOP:
             yield Edge(~place, own=True, partly=False, known=NOTHING)
         unseen = ALL if self._has_surrogates[place] else predictor.fallback[place]
@@ -109,19 +116,11 @@ class TreeGraph:
     def _place(self, node: int) -> int:
         return node if self.predictor.feature[node] >= 0 else ~node
 
-    def _own_branch(self, node: int) -> int:
-        """Return the branch of the row's value, or `STOP`; `ALL` if the row is divided, or a surrogate decides."""
-        predictor, feature = self.predictor, self.predictor.feature[node]
-        if self._has_surrogates[node] and predictor.test[node] != UNKNOWN:
-            value = self.values[feature]
-            absent = math.isnan(value) or (value < 0 and not predictor.is_number[feature])
-            if absent or not predictor.branch_is_known(node, value):
-                return ALL
-        return predictor.branch(node, self.values)
-
 
 class RuleGraph:
     """The conditions of a rule list."""
+
+    is_exact = True
 
     def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], is_wanted: Mask) -> None:
         """Prepare the search; `is_wanted`, bool (n_rules + 1,), marks rules with a wanted answer, the default last."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT, instant_text, parse_instant
 from espalier.data.labels import MAX_INTEGER, Label
+from espalier.data.missing_values import MissingValues
 from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.steps import shown_value
 from espalier.model.model import Model
@@ -99,12 +100,14 @@ class ValueDomain:
         own: The row's encoded value, perhaps an imputed one; NaN or a negative code if there is none.
         given: Whether the row itself has a known value, neither missing nor unseen.
         scale: For numbers or dates: the unit of distances, the middle of the range, and the step between legal values.
+        missing: Numbers and dates, as they appear in rows, that mean a missing value and so are not legal.
     """
 
     feature: Feature
     own: float
     given: bool
     scale: Scale
+    missing: MissingValues
 
     def distance(self, value: float) -> float:
         """Return the distance of a known value from the row's own."""
@@ -128,7 +131,15 @@ class ValueDomain:
             return None
         middle = Box(above=math.nextafter(self.scale.middle, -math.inf))
         goal = self.own if math.isfinite(self.own) else self._first(middle)
-        return first if goal is None else min(max(goal, first), last)
+        nearest = first if goal is None else min(max(goal, first), last)
+        below: float | None = nearest
+        above: float | None = nearest
+        while below is not None and self._is_missing(below):
+            below = self._last(Box(at_most=math.nextafter(below, -math.inf))) if below > first else None
+        while above is not None and self._is_missing(above):
+            above = self._first(Box(above, last)) if above < last else None
+        legal = [value for value in (below, above) if value is not None and first <= value <= last]
+        return min(legal, key=lambda value: abs(value / 2 - nearest / 2), default=None)
 
     def label(self, value: float) -> Label:
         """Return a legal value as it appears in rows. Numbers up to 2^53 are integers if training had only integers."""
@@ -136,6 +147,9 @@ class ValueDomain:
         if isinstance(shown, float) and not self.feature.coded and self.scale.step and abs(shown) <= MAX_INTEGER:
             return int(shown) if shown.is_integer() else shown
         return shown
+
+    def _is_missing(self, value: float) -> bool:
+        return not self.missing.are_default and self.missing.contains(self.label(value))
 
     def _nearest_code(self, codes: int) -> float:
         n_categories = len(self.feature.categories)
@@ -198,11 +212,12 @@ def value_domains(
     `spans` has, by attribute name, the difference that counts as a distance of 1 in place of the model's span.
     """
     scales = model.preparation.scales or (None,) * len(values)
-    domains = []
+    missing, domains = MissingValues.of(model.schema.missing_values), []
     for place, feature in enumerate(model.schema.attributes):
         scale = scales[place] or (Scale(1.0, 0.0, 0.0) if feature.coded else _scale_of_thresholds(model, place))
         span = spans.get(feature.name, scale.span) or 1.0
-        domains.append(ValueDomain(feature, values[place], given[place], Scale(span, scale.middle, scale.step)))
+        unit = Scale(span, scale.middle, scale.step)
+        domains.append(ValueDomain(feature, values[place], given[place], unit, missing))
     return tuple(domains)
 
 

@@ -17,6 +17,23 @@ def test_a_masked_cell_is_missing() -> None:
     assert dataset_from_columns({"a": cells}).rows() == [{"a": 1.0}, {"a": None}, {"a": 3.0}]
 
 
+@pytest.mark.parametrize("unit", ["D", "25s", "s", "ms", "us", "ns"])
+def test_a_masked_instant_is_missing(unit: str) -> None:
+    instants = np.array(["1970-01-03", "1970-01-02", "2024-01-01"], f"M8[{unit}]")
+    data = dataset_from_columns({"t": np.ma.masked_array(instants, mask=[False, True, False])})
+    assert data.schema.features[0].kind == FeatureKind.DATETIME
+    kept = dataset_from_columns({"t": instants}).columns[0].tolist()
+    assert data.columns[0][[0, 2]].tolist() == [kept[0], kept[2]]
+    assert np.isnan(data.columns[0][1])
+
+
+def test_a_masked_instant_hides_what_is_below_the_mask_and_the_others_keep_their_notice() -> None:
+    instants = np.array([1, 2_000, 3_000], "M8[ns]")
+    (notice,) = dataset_from_columns({"t": np.ma.masked_array(instants, mask=[False, True, False])}).notices
+    assert notice.code == "finer_than_microseconds"
+    assert dataset_from_columns({"t": np.ma.masked_array(instants, mask=[True, False, False])}).notices == ()
+
+
 @pytest.mark.parametrize("unit", ["s", "ns", "D"])
 def test_spans_of_time_are_no_numbers(unit: str) -> None:
     with pytest.raises(DataError):

@@ -95,6 +95,8 @@ def test_a_text_that_is_missing_by_default_only_is_told_in_a_column_of_categorie
     assert codes(data) == [("text_as_missing", "land")]
     assert data.notices[0].cells == (NoticedCell(1, "NA"),)
     assert codes(dataset_from_columns(columns, target="y", missing_values=["NA"])) == []
+    assert codes(dataset_from_columns(columns, target="y", missing_values=["?", "NA"])) == []
+    assert codes(dataset_from_columns(columns, target="y", schema={"missing_values": ["NA", "?"]})) == []
 
 
 @pytest.mark.parametrize("name", [name for name in WRITERS if name != "ARFF"])
@@ -113,6 +115,33 @@ def test_a_declared_category_is_one_in_training_and_when_asked_even_if_it_is_lis
     answers = predict(model, [{"land": "NA"}, {"land": "EU"}, {"n": "NA"}])
     assert [answer.label for answer in answers[:2]] == ["p", "q"]
     assert [answer.row.missing for answer in answers] == [("n",), ("n",), ("land", "n")]
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "ARFF"])
+@pytest.mark.parametrize("categories", [["-1", "0", "1"], [-1, 0, 1], [-1.0, 0.0, 1.0]])
+@pytest.mark.parametrize("kind", [str, int, float])
+def test_a_number_that_is_a_declared_category_is_one_though_its_text_is_listed_as_missing(kind, categories, name):
+    form, _, write = WRITERS[name]
+    cells = [-1, 0, 1] * 4
+    columns = {"x": list(map(kind, cells)), "y": ["a", "b", "b"] * 4}
+    schema = {"columns": [{"name": "x", "kind": "nominal", "categories": categories}]}
+    declared = {"target": "y", "schema": schema, "missing_values": ["?", "NA", "-1"]}
+    data = read_table(io.BytesIO(write(columns)), form, **declared)
+    assert data.columns[0].tolist() == [[-1, 0, 1].index(cell) for cell in cells]
+    model = train(data, "cart")
+    for cell in ("-1", -1, -1.0, "-1.0"):
+        table = pyarrow.table({"x": [cell]})
+        read = dataset_from_columns({"x": [cell]}, like=model.schema)
+        for answers in (predict(model, [{"x": cell}]), predict(model, table), predict(model, read)):
+            assert [(answer.label, answer.row.missing) for answer in answers] == [("a", ())]
+
+
+def test_a_text_that_is_listed_as_missing_is_missing_in_training_and_when_asked_beside_the_same_number():
+    columns = {"x": ["7", "7.0", "a"] * 4, "y": ["p", "q", "r"] * 4}
+    data = dataset_from_columns(columns, target="y", missing_values=["7"])
+    assert data.schema.features[0].categories == ("7.0", "a")
+    answers = predict(train(data, "cart"), [{"x": "7"}, {"x": "7.0"}])
+    assert [answer.row.missing for answer in answers] == [("x",), ()]
 
 
 def test_dates_and_numbers_in_another_notation_are_told_where_they_are_categories():
@@ -162,6 +191,12 @@ def test_texts_of_numbers_in_a_column_of_the_type_text_are_told():
 def test_numbers_that_are_one_only_because_they_are_rounded_are_told_as_rounded():
     data = dataset_from_csv("a,y\n1234567890123456789,p\n1234567890123456788,q\n", target="y")
     assert codes(data) == [("rounded", "a"), ("constant", "a")]
+
+
+@pytest.mark.parametrize("declared", [{"target": "y", "ignore": ["id"]}, {"target": "id", "task": "regression"}])
+def test_rounded_numbers_of_an_ignored_column_and_of_a_target_are_told(declared):
+    table = pyarrow.table({"id": [2**60 + 1, 3, 5], "x": [1.5, 2.5, 0.5], "y": list("pqp")})
+    assert codes(dataset_from_arrow(table, **declared)) == [("rounded", "id")]
 
 
 @pytest.mark.parametrize("cells", [["p", "p", "p"], [1.5, 1.5, 1.5], [1, 1, 1]])

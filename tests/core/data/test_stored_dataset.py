@@ -6,7 +6,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from espalier import DataError, dataset_from_arrow, store_dataset
+from espalier import DataError, Dataset, dataset_from_arrow, dataset_from_file, store_dataset
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,16 @@ def test_files_with_and_without_types_are_refused_together(tmp_path: Path) -> No
 
     assert [fault.path for fault in refused.value.faults] == ["/a", "/y"]
     assert "b.parquet: has a type in some files and none in the CSV files" in str(refused.value)
+
+
+def test_rows_without_a_name_are_refused_as_when_read_into_memory(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text("{}\n{}\n")
+    for read in (lambda: dataset_from_file(tmp_path / "a.ndjson"), lambda: store(tmp_path)):
+        with pytest.raises(DataError) as refused:
+            read()
+        assert [fault.code for fault in refused.value.faults] == ["empty"]
+
+
+def store(folder: Path) -> Dataset:
+    (folder / "columns").mkdir()
+    return store_dataset([str(folder / "a.ndjson")], folder / "columns")

@@ -324,9 +324,10 @@ def test_content_without_rows_is_not_taken_for_a_name_unless_it_is_one_line_of_t
 
 @pytest.mark.parametrize("number", [2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1])
 def test_numbers_that_are_kept_rounded_are_noticed(number):
-    expected = (
-        "attribute 'a' has numbers of 2^53 (9007199254740992) and more, which are rounded to doubles: declare it "
-        "nominal, and give them as texts, if they are codes",
+    expected = tuple(
+        f"{name!r} has numbers of 2^53 (9007199254740992) and more, which are rounded to doubles: declare it "
+        "nominal, and give them as texts, if they are codes"
+        for name in ("a", "y")
     )
     columns = {"a": [None, 5, number], "b": [2**53 - 1, 1 - 2**53, 0], "c": [None, 1.5, 2], "y": [number, 1, 2]}
     assert tuple(map(str, dataset_from_columns(columns, target="y", task="regression").notices)) == expected

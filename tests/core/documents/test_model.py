@@ -192,6 +192,17 @@ def test_values_that_json_cannot_hold_are_refused(value):
         from_document({**to_document(mixed_model()), "more": value})
 
 
+def test_a_pruning_that_is_nested_deeper_than_can_be_written_is_refused():
+    def content(n_levels):
+        nested = b'{"a":' * (n_levels - 1) + b"{}" + b"}" * (n_levels - 1)
+        return to_json(mixed_model()).replace(b'"pruning":null,"schema"', b'"pruning":' + nested + b',"schema"')
+
+    assert to_json(from_json(content(250))) == content(250)
+    for n_levels in (251, 254, 255, 900):
+        with pytest.raises(DocumentError, match="/pruning: must have at most 250 levels"):
+            from_json(content(n_levels))
+
+
 @pytest.mark.parametrize("version", [0, 2, -1, 2**63, True, 1.0, "1", None, [1]])
 def test_another_format_version_is_refused_and_says_which_can_be_read(version):
     with pytest.raises(DocumentError, match="/format_version: must be a version from 1 to 1"):

@@ -1,6 +1,7 @@
 """Consultations: asked until the answer is settled, it is that of the whole row, and nothing was asked in vain."""
 
 import dataclasses
+import math
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,6 +16,7 @@ from espalier import (
     consult,
     dataset_from_rows,
     explain,
+    extract_rules,
     predict,
     train,
 )
@@ -143,6 +145,39 @@ def test_linear_leaves_are_asked_for_their_terms():
     assert states[0].value_range is None
     assert states[-1].value == predict(model, [row])[0].value
     assert set(known) <= {"x", "z", "u"}
+
+
+def test_the_cost_of_a_linear_answer_is_that_of_its_tests_and_terms():
+    rows = [{"a": a, "b": b, "y": (3 * a + 2 * b if a <= 4 else 3 * a + 12 * b)} for a in range(10) for b in range(10)]
+    costs = {"a": 5.0, "b": 7.0}
+    data = dataset_from_rows(rows, target="y", task="regression")
+    model = train(data, "m5", attribute_costs=costs, cost_function="nunez")
+    assert model.tree.tested() == [0]
+    for row in ({"a": 3, "b": 4}, {"a": 8, "b": 1}):
+        (explained,) = explain(model, [row], detail="full")
+        assert {term.attribute.name for term in explained.linear.terms if term.coefficient} == {"a", "b"}
+        assert explained.cost == consult(model, row).cost
+        assert (explained.cost.total, explained.cost.attributes) == (12.0, costs)
+
+
+@pytest.mark.parametrize("preset", ["cart", "c45"])
+def test_rules_of_a_tree_that_imputes_are_asked_as_the_tree_is(preset):
+    rows = [{"x": 0, "z": place % 2, "y": "A"} for place in range(40)]
+    rows += [{"x": 1, "z": 0, "y": "C"}] * 10 + [{"x": 1, "z": 1, "y": "AC"[place % 3 > 0]} for place in range(9)]
+    rows += [{"x": 2, "z": place % 2, "y": "BC"[place % 2]} for place in range(20)]
+    model = train(dataset_from_rows(rows, target="y"), preset, missing="imputed")
+    rules = extract_rules(model)
+    for known in ({}, {"x": 0}, {"x": 1}, {"x": 2}, {"z": 0}, {"z": 1}, {"x": None}, {"x": 2, "z": 0}):
+        of_tree, of_rules = consult(model, known), consult(rules, known)
+        assert of_rules.possible == of_tree.possible
+        assert (of_rules.label, of_rules.question is None) == (of_tree.label, of_tree.question is None)
+    assert consult(rules, {"x": 1}).label == "C"
+
+
+def test_where_a_value_may_stay_missing_the_default_rule_stays_possible():
+    model = extract_rules(plant(MIXED, Cut(0, 1.0, (B, Cut(2, 0.5, (B, A)))), imputed=(math.nan, 0.0, 0.0, 0.0)))
+    assert consult(model, {"size": "small"}).possible == (("a", 0.0), ("b", 4.0))
+    assert predict(model, [{"size": "small"}])[0].leaf == model.rules.n_rules
 
 
 def test_a_rule_that_has_failed_already_is_not_asked_further():

@@ -65,8 +65,8 @@ def may_be_shared(root, cells):
     return bool(sharing) and (lacking or cells[0] is None or unseen_there)
 
 
-def by_leaf(found):
-    assert found.complete
+def by_leaf(found, *, may_omit=False):
+    assert found.complete or may_omit
     return {proposal.leaf: proposal.cost for proposal in found.proposals}
 
 
@@ -83,8 +83,8 @@ def test_of_each_leaf_that_answers_alone_the_nearest_point_is_found(data, step):
 
     expected = cheapest(grid(MIXED, root, step), cells, answer=whole_answer, prices=gowers(MIXED, cells))
     found = counterfactuals(model, row, most=100)
-    costs = by_leaf(found)
     shared = may_be_shared(root, cells)
+    costs = by_leaf(found, may_omit=shared)
     for leaf, cost in expected.items():
         # Left as it is, a missing value may do where one that is given does: what holds is kept, and is no dearer.
         assert leaf in costs or shared, (leaf, cost, costs)
@@ -254,9 +254,63 @@ def test_that_a_value_should_be_missing_is_not_proposed():
     assert given_one.prediction.label == "a"
 
 
-def test_a_number_that_stands_for_missing_is_not_proposed():
-    schema = dataclasses.replace(MIXED, missing_values=("3",))
-    assert counterfactuals(measured(schema, Cut(0, 2.5, (A, B)), 1.0), WHOLE).proposals == ()
+@pytest.mark.parametrize(
+    ("missing", "length", "after"),
+    [
+        (("3",), 0, [4]),
+        (("3", "4.0", "5"), 0, [6]),
+        (("2", "1", "8"), 5, [9, 0]),
+        (("3", "4", "5", "6", "7"), 0, []),
+    ],
+)
+def test_a_number_that_stands_for_missing_is_not_proposed_but_the_nearest_other_one(missing, length, after):
+    schema = dataclasses.replace(MIXED, missing_values=missing)
+    model = measured(schema, Cut(0, 2.5, (A, Cut(0, 7.5, (B, A)))), 1.0)
+    found = counterfactuals(model, {**WHOLE, "length": length})
+    assert [each.changes[0].after for each in found.proposals] == after
+    assert found.complete
+
+
+def test_beside_a_threshold_that_stands_for_missing_another_number_is_proposed():
+    schema = dataclasses.replace(MIXED, missing_values=("2.5", "2.500004"))
+    model = measured(schema, Cut(0, 2.5, (A, B)))
+    for length in (0, 5):
+        (found,) = counterfactuals(model, {**WHOLE, "length": length}).proposals
+        after = found.changes[0].after
+        assert after not in (2.5, 2.500004)
+        assert abs(after - 2.5) <= 2 * SPAN / 10**6
+        assert found.prediction.label == ("b" if length == 0 else "a")
+
+
+def test_a_date_that_stands_for_missing_is_not_proposed():
+    days = [{"on": f"2026-03-{day:02}", "y": "late" if day > 12 else "early"} for day in range(1, 29) if day != 13]
+    schema = {"target": "y", "columns": [{"name": "on", "kind": "datetime"}], "missing_values": ["2026-03-13"]}
+    model = train(dataset_from_rows(days, schema=schema), "cart", threshold="observed")
+    (found,) = counterfactuals(model, {"on": "2026-03-10"}).proposals
+    assert found.text == "if on were 2026-03-14 instead of 2026-03-10 then late"
+
+
+@given(data=st.data(), missing=st.sets(st.integers(-4, 4), min_size=1))
+def test_the_nearest_number_that_does_not_stand_for_missing_is_found(data, missing):
+    root, row = data.draw(roots(MIXED)), data.draw(mixed_rows())
+    cells = cells_as_given(MIXED, row)
+    schema = dataclasses.replace(MIXED, missing_values=tuple(map(str, missing)))
+    if cells[0] in missing:
+        cells = (None, *cells[1:])
+    if may_be_shared(root, cells):
+        return
+    model = measured(schema, root, 1.0)
+    own = predict(model, [row])[0]
+
+    def other_answer(point):
+        ways = walk(MIXED, root, point)
+        stats = ways[0][2].stats
+        return ways[0][1] if stats.index(max(stats)) != own.code else None
+
+    lengths, *others = grid(MIXED, root, 1.0)
+    legal = [[length for length in lengths if length not in missing], *others]
+    expected = cheapest(legal, cells, answer=other_answer, prices=gowers(MIXED, cells))
+    assert by_leaf(counterfactuals(model, row, most=100)) == pytest.approx(expected, abs=CLOSE)
 
 
 def test_imputed_values_are_where_a_row_without_one_stands():

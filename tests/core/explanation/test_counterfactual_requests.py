@@ -125,9 +125,30 @@ def test_a_row_that_cannot_be_read_is_refused_by_attribute():
 
 def test_where_every_answer_is_that_of_many_leaves_the_work_is_bounded(monkeypatch):
     root = Cut(0, 0.0, (Cut(0, -2.0, (A, Cut(2, 0.5, (A, B)))), Cut(2, 1.5, (A, Cut(2, 0.5, (B, A))))))
-    whole = counterfactuals(measured(MIXED, root), {})
+    whole = counterfactuals(measured(MIXED, root), {}, most=1)
     monkeypatch.setattr(counterfactual, "MAX_VISITED", 1)
-    found = counterfactuals(measured(MIXED, root), {})
+    found = counterfactuals(measured(MIXED, root), {}, most=1)
     assert whole.complete
     assert not found.complete
     assert len(found.proposals) <= len(whole.proposals)
+
+
+def test_where_a_surrogate_decides_nobody_says_that_there_is_no_other_change():
+    rows = [{"a": place % 2, "b": place % 2, "y": "no" if place % 2 else "yes"} for place in range(20)]
+    model = train(dataset_from_rows(rows, target="y"), "cart", missing="surrogate")
+    assert [each.label for each in predict(model, [{"b": 0}, {"b": 1}])] == ["yes", "no"]
+    found = counterfactuals(model, {"b": 0}, immutable=["a"])
+    assert (found.proposals, found.complete) == ((), False)
+    assert counterfactuals(model, {"b": 0}, most=1).complete
+    assert counterfactuals(model, {"a": 0}).complete
+
+
+def test_where_a_row_is_divided_nobody_says_that_there_is_no_other_change():
+    low, high, most = (Leaf((1.0, number, 0.0)) for number in (0.0, 8.0, 12.0))
+    model = measured(NUMBERS, Cut(0, 0.0, (low, Cut(2, 0.5, (high, most)))))
+    row = {"size": "small"}
+    # The mean changes from (0 + 2 · 8) / 3 to (0 + 2 · 12) / 3 = 8, but no leaf answers with a number from 7 to 7.9.
+    assert [each.value for each in predict(model, [row, {"size": "large"}])] == pytest.approx([16 / 3, 8.0])
+    found = counterfactuals(model, row, value_range=[7.95, 8.05], immutable=["length"])
+    assert not found.complete
+    assert counterfactuals(model, {**row, "length": 1}, value_range=[20, None]).complete

@@ -367,3 +367,19 @@ def test_what_stood_in_for_a_value_is_not_shown_as_the_rows_own(as_rules):
         [passed] = [rule for rule in no_number.passed_over if rule.failed.attribute.name == "x"]
         assert (passed.value, passed.imputed, passed.reason) == (None, mean, "missing")
         assert f"(it is missing; replaced by {mean})" in render_explanation(no_number)
+
+
+def test_contributions_add_up_to_the_number_of_a_leaf_without_rows():
+    model = plant(NUMBERS, Cut(0, 0.0, (Leaf((10.0, 1.0, 0.0)), Leaf((0.0, 7.0, 0.0)))))
+    explanation = only(model, {"length": 1}, detail="full")
+    assert (explanation.prediction.value, explanation.baseline) == (7.0, 1.0)
+    assert explanation.contributions == {"length": 6.0}
+
+
+def test_contributions_explain_a_median_where_leaves_answer_with_medians():
+    rows = [{"x": x, "y": y} for x, y in [(1, 0.0), (1, 0.0), (1, 9.0), (2, 10.0), (2, 10.0), (2, 40.0)]]
+    data = dataset_from_rows(rows, target="y", task="regression")
+    model = train(data, "cart", criterion="absolute_error", pruning=None)
+    explanation = only(model, {"x": 1}, detail="full")
+    assert (explanation.prediction.value, explanation.baseline) == (0.0, 9.5)  # the medians of 3 and of all 6 rows
+    assert explanation.contributions == {"x": -9.5}

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from espalier import Feature, FeatureKind, Role, Schema, dataset_from_columns, dataset_from_rows, explain, train
+from espalier import (
+    Feature,
+    FeatureKind,
+    Role,
+    Schema,
+    dataset_from_columns,
+    dataset_from_rows,
+    explain,
+    from_pmml,
+    train,
+)
 from espalier.explanation import shap
 from tests.core.every_row import STOP, as_cells, shapley, with_strategy
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
@@ -103,6 +113,29 @@ def test_a_branch_without_training_rows_is_no_hindrance():
         found = of(model, row)
         assert found.shap.baseline == pytest.approx({"no": 3 / 5, "yes": 2 / 5}[found.prediction.label])
         assert found.shap.baseline + math.fsum(found.shap.contributions.values()) == pytest.approx(the_answer(found))
+
+
+IMPORTED = """<PMML version="4.4" xmlns="http://www.dmg.org/PMML-4_4"><Header/><DataDictionary>
+<DataField name="x" optype="continuous" dataType="double"/><DataField name="z" optype="continuous" dataType="double"/>
+<DataField name="y" optype="continuous" dataType="double"/></DataDictionary>
+<TreeModel functionName="regression" missingValueStrategy="STRATEGY"><MiningSchema>
+<MiningField name="x"/><MiningField name="z"/><MiningField name="y" usageType="target"/></MiningSchema>
+<Node id="0" score="4" recordCount="10" defaultChild="1"><True/>
+<Node id="1" score="1" recordCount="6"><SimplePredicate field="x" operator="lessOrEqual" value="0"/></Node>
+<Node id="2" score="8.5" recordCount="4" defaultChild="3"><SimplePredicate field="x" operator="greaterThan" value="0"/>
+<Node id="3" score="7" recordCount="2"><SimplePredicate field="z" operator="lessOrEqual" value="0"/></Node>
+<Node id="4" score="10" recordCount="2"><SimplePredicate field="z" operator="greaterThan" value="0"/></Node>
+</Node></Node></TreeModel></PMML>"""
+
+
+@pytest.mark.parametrize("strategy", ["defaultChild", "lastPrediction"])
+def test_the_answer_of_an_imported_node_to_a_missing_value_has_no_rows_in_the_game(strategy):
+    found = of(from_pmml(IMPORTED.replace("STRATEGY", strategy).encode()), {"x": 1, "z": 1}).shap
+    nothing, x, z, both = 4.0, (7 + 10) / 2, 0.6 * 1 + 0.4 * 10, 10.0
+    assert found.baseline == pytest.approx(nothing)
+    assert found.contributions == pytest.approx(
+        {"x": ((x - nothing) + (both - z)) / 2, "z": ((z - nothing) + (both - x)) / 2}
+    )
 
 
 def test_a_long_chain_of_tests_adds_up():

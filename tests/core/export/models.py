@@ -7,7 +7,7 @@ import numpy as np
 import espalier
 from espalier import Feature, FeatureKind, Model, Role, Schema
 from tests.core.model_trees import reference_data
-from tests.core.planted import Ask, Cut, Leaf, plant
+from tests.core.planted import A, Ask, B, C, Cut, Leaf, plant
 
 REFERENCE_MODELS = {
     "golf id3": ("weather_nominal", "id3", {}),
@@ -62,6 +62,21 @@ def hostile_model() -> Model:
         below = (root, other)
         root = Ask(place, (0, 1), below, 0) if feature.coded else Cut(place, 0.1 * place, below, 1)
     return plant(schema, root)
+
+
+def dated_model() -> Model:
+    """A tree that compares a number and a date. 0 is listed as a missing value, but the date of 0 seconds is known."""
+    attributes = Feature("x", FeatureKind.NUMERIC), Feature("when", FeatureKind.DATETIME)
+    target = Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b", "c"))
+    schema = Schema((*attributes, target), missing_values=("?", "0"))
+    return plant(schema, Cut(0, 0.5, (A, Cut(1, 0.5, (B, C), 1)), 1))
+
+
+def alias_model() -> Model:
+    """A tree that asks for the categories 1 and 2. The text 2.0, which could stand for 2, is listed as missing."""
+    target = Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b", "c"))
+    number = Feature("x", FeatureKind.NOMINAL, categories=("1", "2"))
+    return plant(Schema((number, target), missing_values=("?", "2.0")), Ask(0, (0, 1), (A, B), 0))
 
 
 @functools.cache

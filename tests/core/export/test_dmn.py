@@ -6,6 +6,7 @@ import json
 import math
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,9 +15,10 @@ import pytest
 
 import espalier
 from espalier import Feature, FeatureKind, Model, Role, Schema
+from espalier.export import cases
 from espalier.model.rules import RuleList
 from tests.core.export.consumers import Answer, different
-from tests.core.export.models import large_model, reference_model
+from tests.core.export.models import alias_model, dated_model, large_model, reference_model
 from tests.core.export.pmml_models import pmml_models
 from tests.core.export.rows import boundary_rows, predicted_rows
 from tests.core.planted import MIXED, A, Ask, B, C, Cut, Known, plant
@@ -99,7 +101,7 @@ def labelled(*attributes: Feature, classes: tuple = ("a", "b", "c"), missing_val
     return Schema((*attributes, Feature("y", FeatureKind.NOMINAL, Role.TARGET, classes)), missing_values=missing_values)
 
 
-def cells(model: Model) -> list[str]:
+def cells_of(model: Model) -> list[str]:
     """Return the text of every cell of the inputs."""
     text = espalier.export_model(model, "dmn")
     assert isinstance(text, str)
@@ -135,7 +137,7 @@ def test_every_row_gets_the_answer_of_the_model() -> None:
     ],
 )
 def test_a_cell_is_an_interval_or_a_list(root, missing_values, expected_cells) -> None:
-    found = cells(plant(labelled(X, missing_values=missing_values), root))
+    found = cells_of(plant(labelled(X, missing_values=missing_values), root))
     assert sorted(found) == sorted(expected_cells)
 
 
@@ -147,6 +149,52 @@ def test_inputs_have_names_that_every_engine_reads() -> None:
     inputs = list(ElementTree.fromstring(text.encode()).iterfind("dmn:inputData", NAMESPACE))  # noqa: S314 - our own
     assert [each.get("label") for each in inputs] == list(names)
     assert [each.get("name") for each in inputs] == ["a", "a_b", "a_b_2", "_in", "label_2", "_1st", "gr__e"]
+
+
+def test_names_that_become_alike_are_numbered_in_linear_time() -> None:
+    names = [chr(0x4E00 + place) for place in range(3_000)]
+    model = plant(labelled(*(Feature(name, FeatureKind.NUMERIC) for name in names)), Cut(0, 0.5, (A, B), 0))
+    began = time.process_time()
+    text = espalier.export_model(model, "dmn")
+    assert time.process_time() - began < 5  # minutes, if every name is compared with all others
+    inputs = list(ElementTree.fromstring(text.encode()).iterfind("dmn:inputData", NAMESPACE))  # noqa: S314 - our own
+    assert [each.get("name") for each in inputs] == ["_", *(f"__{number}" for number in range(2, 3_001))]
+
+
+def test_a_test_with_a_branch_for_each_of_many_categories_is_written_in_linear_time() -> None:
+    labels = tuple(f"category {number}" for number in range(3_000))
+    leaves = tuple((A, B, C)[number % 3] for number in range(3_000))
+    feature = Feature("x", FeatureKind.NOMINAL, categories=labels)
+    model = plant(labelled(feature), Ask(0, tuple(range(3_000)), leaves, 0))
+    began = time.process_time()
+    reasons = espalier.applicable_exports(model)
+    for form in ("jdm", "dmn"):
+        assert reasons[form] is None
+        text = espalier.export_model(model, form)
+        # Its own case, and the exceptions of the case of missing values.
+        assert text.count("category 1234") == 2, form
+    assert time.process_time() - began < 10
+
+
+def test_no_date_is_missing_because_its_seconds_are_a_listed_number() -> None:
+    found = cells_of(dated_model())
+    numbers, dates = found[::2], found[1::2]
+    assert numbers == ["< 0", "(0..0.5]", "> 0.5, null, 0", "> 0.5, null, 0"]
+    assert dates == ["-", "-", "<= 0.5", "> 0.5, null"]
+
+
+def test_a_text_that_is_listed_as_missing_stands_for_no_category() -> None:
+    assert cells_of(alias_model()) == ['not("2")', '"2"']  # without "2.0"
+
+
+def test_the_cells_of_a_table_are_limited(monkeypatch) -> None:
+    both = plant(labelled(X, Feature("z", FeatureKind.NUMERIC)), Cut(0, 0.5, (A, Cut(1, 0.5, (B, C), 0)), 0))
+    n_cells = len(cells_of(both))
+    monkeypatch.setattr(cases, "MAX_CELLS", n_cells)
+    assert espalier.applicable_exports(both)["dmn"] is None
+    monkeypatch.setattr(cases, "MAX_CELLS", n_cells - 1)
+    with pytest.raises(espalier.NotApplicable, match=f"cells each, and at most {n_cells - 1} cells are written"):
+        espalier.export_model(both, "dmn")
 
 
 def test_a_table_names_the_document_and_the_version_it_was_written_from() -> None:

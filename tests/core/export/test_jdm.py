@@ -11,8 +11,16 @@ from hypothesis import given, settings, strategies as st
 
 import espalier
 from espalier import Feature, FeatureKind, Model, Role, Schema
+from espalier.export import cases
 from tests.core.export.consumers import Answer, different
-from tests.core.export.models import REFERENCE_MODELS, hostile_model, large_model, reference_model
+from tests.core.export.models import (
+    REFERENCE_MODELS,
+    alias_model,
+    dated_model,
+    hostile_model,
+    large_model,
+    reference_model,
+)
 from tests.core.export.rows import boundary_rows, predicted_rows
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Leaf, mixed_rows, plant, roots
 from tests.factories import needs_reference
@@ -106,6 +114,35 @@ def test_a_number_that_means_missing_needs_no_digits_where_no_number_is_tested()
     check(
         plant(labelled(colour, missing_values=("-1e17", "?")), Ask(0, (0, 1), (A, B), 0)), [{"x": "r"}, {"x": "s"}, {}]
     )
+
+
+def test_no_date_is_missing_because_its_seconds_are_a_listed_number() -> None:
+    model = dated_model()
+    rows = [{"x": x, "when": when} for x in (0.0, 1.0) for when in (0.0, 1.0)]
+    assert different(jdm_answers(espalier.export_model(model, "jdm"), model, rows), expected(model, rows)) == []
+
+
+def test_a_text_that_is_listed_as_missing_stands_for_no_category() -> None:
+    check(alias_model(), [{"x": "1"}, {"x": "2"}, {"x": "2.0"}, {"x": "1.0"}, {}])
+
+
+def test_attributes_that_are_not_tested_are_no_inputs() -> None:
+    others = [Feature(name, FeatureKind.NUMERIC) for name in ("w", "z")]
+    tested = plant(labelled(others[0], X, others[1]), Cut(1, 0.5, (A, B), 0))
+    for model, names in ((tested, ["x"]), (plant(labelled(X), A), [])):
+        check(model, [{"x": 0.5}, {"x": 1.0}, {}])
+        table = json.loads(espalier.export_model(model, "jdm"))["nodes"][1]["content"]
+        assert [each["name"] for each in table["inputs"]] == names
+        assert all(each["id"] in rule for each in table["inputs"] for rule in table["rules"])
+
+
+def test_the_cells_of_a_table_are_limited(monkeypatch) -> None:
+    both = plant(labelled(X, Feature("z", FeatureKind.NUMERIC)), Cut(0, 0.5, (A, Cut(1, 0.5, (B, C), 0)), 0))
+    monkeypatch.setattr(cases, "MAX_CELLS", 6)
+    assert espalier.applicable_exports(both)["jdm"] is None
+    monkeypatch.setattr(cases, "MAX_CELLS", 5)
+    with pytest.raises(espalier.NotApplicable, match="it needs 3 rules with 2 cells each, and at most 5 cells are"):
+        espalier.export_model(both, "jdm")
 
 
 @pytest.mark.parametrize("categories", [(0, 2, 3.5), (False, True), ("", "NaN", "a"), ("1", "TRUE", "b")])

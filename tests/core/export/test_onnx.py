@@ -16,7 +16,14 @@ import espalier
 from espalier import Feature, FeatureKind, Model, Role, Schema
 from espalier.export import obstacles
 from tests.core.export.consumers import Answer, different
-from tests.core.export.models import REFERENCE_MODELS, hostile_model, large_model, reference_model
+from tests.core.export.models import (
+    REFERENCE_MODELS,
+    alias_model,
+    dated_model,
+    hostile_model,
+    large_model,
+    reference_model,
+)
 from tests.core.export.rows import boundary_rows, predicted_rows
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, Leaf, mixed_rows, plant, roots
 from tests.factories import needs_reference
@@ -138,6 +145,14 @@ def test_a_category_comes_in_as_text_or_as_a_number(categories, others) -> None:
 def test_a_number_that_means_missing_is_missing_in_a_graph() -> None:
     model = plant(labelled(X, missing_values=("-999", "?", "-5.5")), Cut(0, 0.5, (A, B), 1))
     check(model, [{"x": -999.0}, {"x": -5.5}, {"x": -998.0}, {"x": 1.0}, {}])
+
+
+def test_no_date_is_missing_because_its_seconds_are_a_listed_number() -> None:
+    check(dated_model(), [{"x": x, "when": when} for x in (0.0, 1.0) for when in (0.0, 1.0)])
+
+
+def test_a_text_that_is_listed_as_missing_stands_for_no_category() -> None:
+    check(alias_model(), [{"x": "1"}, {"x": "2"}, {"x": "2.0"}, {"x": "1.0"}])
 
 
 def test_a_test_that_no_value_fails_is_none() -> None:

@@ -15,7 +15,7 @@ import espalier
 from espalier import Feature, FeatureKind, Model, Schema
 from espalier.data.labels import label_text
 from tests.core.export.consumers import Answer, different
-from tests.core.export.models import large_model, reference_model
+from tests.core.export.models import dated_model, large_model, reference_model
 from tests.core.export.pmml_models import NAMED_MODELS, pmml_models
 from tests.core.export.rows import boundary_rows, predicted_rows
 from tests.core.planted import MIXED, A, Ask, B, Cut, plant
@@ -106,6 +106,13 @@ def test_five_thousand_leaves_are_one_document_in_ascii() -> None:
     text = espalier.export_model(large_model(), "pmml")
     assert text.count("<Node ") == text.count("</Node>") == 9_999
     assert text.isascii()
+
+
+def test_no_date_is_missing_because_its_seconds_are_a_listed_number() -> None:
+    root = ElementTree.fromstring(espalier.export_model(dated_model(), "pmml"))  # noqa: S314 - our own text
+    fields = {each.get("name"): list(each.iterfind("{*}Value")) for each in root.iterfind(".//{*}DataField")}
+    assert [value.attrib for value in fields["x"]] == [{"value": "0.0", "property": "missing"}]
+    assert fields["when"] == []
 
 
 def test_what_pmml_cannot_express_is_refused_with_the_reason() -> None:

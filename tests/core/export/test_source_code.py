@@ -2,14 +2,23 @@
 
 import hashlib
 import shutil
+from enum import IntEnum, StrEnum
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import espalier
 from espalier import Feature, FeatureKind, Model, Role, Schema
 from tests.core.export.consumers import c_answers, different, javascript_answers, python_answers
-from tests.core.export.models import REFERENCE_MODELS, hostile_model, large_model, reference_model
+from tests.core.export.models import (
+    REFERENCE_MODELS,
+    alias_model,
+    dated_model,
+    hostile_model,
+    large_model,
+    reference_model,
+)
 from tests.core.export.rows import boundary_rows, predicted_rows
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, mixed_rows, plant, roots
 from tests.factories import needs_reference
@@ -123,6 +132,15 @@ def test_categories_that_a_language_cannot_tell_apart_are_refused() -> None:
     check("python", model, None, [{"x": 1}, {"x": 1.0}, {"x": "1"}, {}])
 
 
+def test_classes_that_a_format_cannot_tell_apart_are_refused() -> None:
+    target = Feature("y", FeatureKind.NOMINAL, Role.TARGET, (1, 1.0, 2))
+    model = plant(Schema((Feature("x", FeatureKind.NUMERIC), target)), Cut(0, 0.5, (A, B), 0))
+    reasons = espalier.applicable_exports(model)
+    assert {form for form, reason in reasons.items() if reason is None} == {"python", "c"}
+    assert reasons["javascript"] == "'y' has the categories 1 and 1.0, the same number in JavaScript"
+    check("python", model, None, [{"x": 0}, {"x": 1}])
+
+
 def test_a_missing_value_that_is_written_as_a_number_is_missing_in_an_export(tmp_path) -> None:
     schema = Schema((Feature("x", FeatureKind.NUMERIC), *MIXED.features[1:]), missing_values=("-999", "?"))
     model = plant(schema, Cut(0, 0.5, (A, B), 1))
@@ -136,6 +154,29 @@ def test_a_category_that_is_listed_as_missing_is_a_category(tmp_path) -> None:
     model = plant(schema, Ask(0, (0, 1, 2), (A, B, C), 2))
     for language in RUNNERS:
         check(language, model, tmp_path, [{"x": "NA"}, {"x": "?"}, {"x": "n/a"}, {"x": "EU"}, {}])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_date_is_missing_because_its_seconds_are_a_listed_number(language, tmp_path) -> None:
+    check(language, dated_model(), tmp_path, [{"x": x, "when": when} for x in (0.0, 1.0) for when in (0.0, 1.0)])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_text_that_is_listed_as_missing_stands_for_no_category(language, tmp_path) -> None:
+    numbers = [] if language == "c" else [{"x": 1}, {"x": 2}, {"x": 2.0}]  # C takes categories as text
+    check(language, alias_model(), tmp_path, [{"x": "1"}, {"x": "2"}, {"x": "2.0"}, {"x": "1.0"}, {}, *numbers])
+
+
+def test_cells_of_a_subclass_or_of_numpy_are_categories_in_python() -> None:
+    text, number = StrEnum("Text", {"TWO": "2", "B": "b"}), IntEnum("Number", {"TWO": 2})
+    for categories, cells in (
+        (("2", "b", "c"), [text.TWO, text.B, np.str_("b"), number.TWO, np.int64(2), np.float64(2.0)]),
+        ((1, 2, 3), [number.TWO, np.int64(2), np.float64(2.0), np.float32(2.0), np.int8(2)]),
+        ((False, True), [np.bool_(True), np.bool_(False)]),
+    ):
+        schema = Schema((Feature("x", FeatureKind.NOMINAL, categories=categories), MIXED.features[-1]))
+        model = plant(schema, Ask(0, tuple(range(len(categories))), (A, B, C)[: len(categories)], 0))
+        check("python", model, None, [{"x": cell} for cell in cells])
 
 
 @pytest.mark.parametrize("form", ["python", "sql-sqlite"])

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 import espalier
 from espalier import Feature, FeatureKind, Model, Role, Schema
 from tests.core.export.consumers import same
-from tests.core.export.models import REFERENCE_MODELS, hostile_model, large_model, reference_model
+from tests.core.export.models import REFERENCE_MODELS, alias_model, hostile_model, large_model, reference_model
 from tests.core.export.rows import boundary_rows
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, mixed_rows, plant, roots
 from tests.factories import needs_reference
@@ -25,6 +25,11 @@ ENGINES = [
     "duckdb",
     pytest.param("postgres", marks=pytest.mark.skipif(not POSTGRES, reason="ESPALIER_TEST_POSTGRES_URL is not set")),
 ]
+CONNECTIONS = {
+    "sqlite": lambda: sqlite3.connect(":memory:"),
+    "duckdb": duckdb.connect,
+    "postgres": lambda: psycopg.connect(POSTGRES),
+}
 TYPES = {
     "sqlite": {"number": "REAL", "text": "TEXT", "bool": "BOOLEAN"},
     "duckdb": {"number": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN"},
@@ -49,9 +54,7 @@ def answers(engine: str, model: Model, rows: list[dict], query: str) -> list[tup
     create = f'CREATE TEMP TABLE "rows" (espalier_place INTEGER, {columns})'
     cells = [(at, *(row.get(each.name) for each in attributes)) for at, row in enumerate(rows)]
     marks = ", ".join(["%s" if engine == "postgres" else "?"] * (len(attributes) + 1))
-    connection = {"sqlite": lambda: sqlite3.connect(":memory:"), "duckdb": duckdb.connect}.get(
-        engine, lambda: psycopg.connect(POSTGRES)
-    )()
+    connection = CONNECTIONS[engine]()
     try:
         cursor = connection if engine == "duckdb" else connection.cursor()
         cursor.execute(create)
@@ -148,6 +151,29 @@ def test_thresholds_are_not_rounded_to_the_32_bits_of_a_column() -> None:
     assert found["espalier_label"].tolist() == [each.label for each in expected]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("column", "threshold", "written"),
+    [("BIGINT", 2.0**53, "9007199254740993"), ("NUMERIC(30, 25)", 0.1, "0.1000000000000000000001")],
+)
+def test_a_number_is_compared_as_its_double_whatever_the_type_of_its_column(engine, column, threshold, written) -> None:
+    assert float(written) == threshold  # Espalier reads it so: it is not above the threshold
+    connection = CONNECTIONS[engine]()
+    cursor = connection.cursor()
+    cursor.execute(f'CREATE TEMP TABLE "rows" (length {column}, colour TEXT, size TEXT, sold BOOLEAN)')
+    cursor.execute(f'INSERT INTO "rows" (length) VALUES ({written})')  # noqa: S608 - one of two literals
+    cursor.execute(espalier.export_model(plant(MIXED, Cut(0, threshold, (A, B), 1)), f"sql-{engine}"))
+    found = dict(zip([each[0] for each in cursor.description], cursor.fetchone(), strict=True))
+    connection.close()
+    assert found["espalier_label"] == "a"
+
+
+def test_a_number_is_compared_as_a_binary_double_in_oracle() -> None:
+    """Oracle's DOUBLE PRECISION is a decimal of 38 digits."""
+    query = espalier.export_model(plant(MIXED, Cut(0, 0.1, (A, B), 1)), "sql-oracle")
+    assert 'CAST(t."length" AS BINARY_DOUBLE) <= 0.1' in query
+
+
 def test_truth_values_are_no_columns_of_sqlite() -> None:
     attributes = tuple(Feature(name, FeatureKind.BOOLEAN, categories=(False, True)) for name in ("a", "true", "FALSE"))
     model = plant(Schema((*attributes, MIXED.features[-1])), Ask(0, (0, 1), (A, B), 0))
@@ -159,6 +185,11 @@ def test_truth_values_are_no_columns_of_sqlite() -> None:
 def test_a_number_that_means_missing_is_missing_in_a_query(engine) -> None:
     schema = Schema((Feature("x", FeatureKind.NUMERIC), *MIXED.features[1:]), missing_values=("-999",))
     check(engine, plant(schema, Cut(0, 0.5, (A, B), 1)), [{"x": -999.0}, {"x": -998.0}, {"x": 1.0}, {}])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_text_that_is_listed_as_missing_stands_for_no_category(engine) -> None:
+    check(engine, alias_model(), [{"x": "1"}, {"x": "2"}, {"x": "2.0"}, {"x": "1.0"}, {}])
 
 
 def test_a_list_of_categories_is_divided_at_the_limit_of_oracle() -> None:

@@ -323,6 +323,48 @@ def test_a_category_that_is_not_listed_must_go_where_a_missing_value_goes() -> N
                 espalier.from_pmml(text.encode())
 
 
+def counted(*counts: int) -> espalier.Model:
+    """The model of `TREE` with these numbers of rows at its nodes."""
+    text = TREE
+    for number, count in enumerate(counts):
+        text = text.replace(f'<Node id="{number}"', f'<Node id="{number}" recordCount="{count}"')
+    return espalier.from_pmml(text.encode())
+
+
+def test_a_leaf_without_rows_has_none_and_keeps_its_class() -> None:
+    model = counted(10, 10, 0)
+    low, high = espalier.predict(model, [{"x": 0}, {"x": 2}])
+    assert model.tree.weight.tolist() == [10, 10, 0]
+    assert model.training.n_rows == 10
+    assert (low.label, low.support, high.label, high.support) == ("no", 10, "yes", 0)
+    # As in a tree of our own, its shares are those of the nearest node above that has rows.
+    assert high.distribution == (("no", 1.0), ("yes", 0.0))
+
+
+def test_where_no_leaf_has_rows_each_has_the_whole_share_of_its_class() -> None:
+    for model in (counted(0, 0, 0), espalier.from_pmml(TREE.encode())):
+        low, high = espalier.predict(model, [{"x": 0}, {"x": 2}])
+        assert (low.distribution, high.distribution) == ((("no", 1.0), ("yes", 0.0)), (("no", 0.0), ("yes", 1.0)))
+
+
+def test_a_rule_without_rows_has_the_whole_share_of_its_class() -> None:
+    text = re.sub(r' recordCount="[^"]*"|<ScoreDistribution[^>]*/>', "", text_of("rules"))
+    model = espalier.from_pmml(text.replace("<SimpleRule ", '<SimpleRule recordCount="0" ').encode())
+    assert {rule.weight for rule in model.rules.rules} == {0.0}
+    for answer in espalier.predict(model, rows_of("rules", imported("rules"), 20)):
+        assert dict(answer.distribution)[answer.label] == 1.0
+
+
+def test_the_answer_to_a_missing_value_adds_no_rows_to_its_node() -> None:
+    text = TREE.replace("defaultChild", "lastPrediction", 1)
+    for number, count in enumerate((9, 6, 3)):
+        text = text.replace(f'<Node id="{number}"', f'<Node id="{number}" recordCount="{count}"')
+    model = espalier.from_pmml(text.encode())
+    answers = espalier.predict(model, [{}, {"x": 0}, {"x": 2}])
+    assert [(each.label, each.support) for each in answers] == [("no", 9), ("no", 6), ("yes", 3)]
+    assert model.tree.weight[0] == 9
+
+
 DICTIONARY_X = '<DataField name="x" optype="continuous" dataType="double"'
 
 

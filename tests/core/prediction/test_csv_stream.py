@@ -124,6 +124,20 @@ def test_a_number_that_is_listed_as_missing_is_missing_however_it_is_spelt():
     assert answers.missing.tolist() == [[True, True, True, False]]
 
 
+def test_a_text_that_is_listed_as_missing_is_missing_though_it_means_a_category():
+    labels = ["a", "1.0"]
+    rows = [{"v": label, "y": label} for label in labels] * 10
+    schema = {"target": "y", "columns": [{"name": "v", "kind": "nominal", "categories": labels}]}
+    model = espalier.train(espalier.dataset_from_rows(rows, schema=schema, missing_values=["1"]), "id3")
+    content = "v\n1\n1.0\n01\n"
+    expected = [["v"], [], []]
+    json_rows = [{"v": "1"}, {"v": "1.0"}, {"v": "01"}]
+    for read in (json_rows, rows_from_csv(model.schema, content)):
+        assert [list(each.row.missing) for each in espalier.predict(model, read)] == expected
+    [batch] = batches_from_csv(model.schema, io.BytesIO(content.encode()))
+    assert espalier.predict_table(model, batch.dataset).missing.tolist() == [[True, False, False]]
+
+
 def test_quotes_in_the_middle_of_cells_are_text_and_the_blocks_stay_small():
     text = 'colour,length\n"a,b",1\n5" pipe,2\nred,3\n"two\nlines",4\n' + "red,5\n" * 50
     found, batches = read(text.encode(), 20)

@@ -10,6 +10,7 @@ import pytest
 import espalier
 from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import encode_columns
+from tests.core.planted import MIXED, Ask, Leaf, plant
 
 LABELS = ("a", "b", "c")
 POINTS = [espalier.OperatingPoint(code, share) for code in range(3) for share in (0.0, 0.2, 0.34, 0.5, 0.75, 1.0)]
@@ -229,3 +230,22 @@ def test_a_probability_that_is_none_is_refused(probability: float) -> None:
     model = espalier.train(table(), "cart")
     with pytest.raises(espalier.ConfigError, match="must be a number from 0 to 1"):
         espalier.with_operating_point(model, espalier.OperatingPoint(0, probability))
+
+
+@pytest.mark.parametrize(("share", "weights"), [((3, 10), (2, 2, 3)), ((1, 3), (1, 2, 11)), ((1, 10), (1, 2, 11))])
+def test_at_exactly_the_share_of_all_leaves_a_divided_row_is_answered_as_each_leaf_answers(
+    share: tuple[int, int], weights: tuple[int, int, int]
+) -> None:
+    part, whole = share
+    leaves = tuple(Leaf(((whole - part) * weight, part * weight, 0.0)) for weight in weights)
+    at = espalier.with_operating_point(
+        plant(MIXED, Ask(1, (0, 1, 2), leaves)), espalier.OperatingPoint(1, part / whole)
+    )
+    row = {"length": 0, "colour": None, "size": "small", "sold": True}
+    [divided] = espalier.predict(at, [row])
+    # The sum of the shares is rounded to less than the probability.
+    assert (divided.n_visits, dict(divided.distribution)["b"] < part / whole) == (3, True)
+    assert divided.label == espalier.consult(at, {}).label == "b"
+    data = espalier.dataset_from_rows([row], like=espalier.Schema(MIXED.attributes))
+    assert espalier.predict_table(at, data).labels() == ["b"]
+    assert predict_batch(at, encode_columns(at.schema, data)).answers.tolist() == [1]

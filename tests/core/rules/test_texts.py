@@ -23,6 +23,7 @@ from espalier import (
     train,
 )
 from espalier.rules.unite import simplified
+from tests.core.counted_calls import n_calls
 from tests.core.explanation.test_explain import holds
 from tests.core.planted import MIXED, A, Ask, B, C, Cut, Leaf, mixed_rows, plant, roots
 
@@ -145,3 +146,23 @@ def test_intervals_that_touch_or_overlap_are_joined_and_others_are_not():
     assert len(apart) == 2
     assert simplified([(Condition(x, at_most=1.0),), (Condition(x, above=0.0),)]) == ((),)
     assert math.isinf(apart[0][0].above)
+
+
+def test_conjunctions_whose_hashes_collide_are_not_united():
+    x, y = Feature("x", FeatureKind.NUMERIC), Feature("y", FeatureKind.NUMERIC)
+    assert hash(-1.0) == hash(-2.0)
+    apart = [(Condition(x, above=-1.0), Condition(y, at_most=3.0)), (Condition(x, above=-2.0), Condition(y, above=3.0))]
+    assert simplified(apart) == tuple(apart)
+    alike = [(Condition(x, above=-2.0), Condition(y, at_most=3.0)), *apart]
+    assert simplified(alike) == ((Condition(x, above=-2.0),),)
+
+
+def test_conjunctions_are_compared_without_listing_their_other_conditions_for_each_attribute():
+    attributes = [Feature(f"x{place}", FeatureKind.NUMERIC) for place in range(40)]
+    apart = [
+        tuple(Condition(each, above=float(place * (number + 1) % 97)) for number, each in enumerate(attributes[:20]))
+        for place in range(1, 97)
+    ] + [(Condition(each, above=1.0), Condition(attributes[0], at_most=2.0)) for each in attributes[20:]]
+    n_conditions = sum(map(len, apart))
+    # A generator of the others would be entered once per condition and attribute.
+    assert n_calls(lambda: simplified(apart)) < n_conditions * len(attributes) / 4

@@ -181,12 +181,20 @@ def test_data_sets_one_below_the_other_are_one_table(tmp_path: Path) -> None:
 def test_data_sets_that_are_no_table_are_refused(tmp_path: Path) -> None:
     one, other = (dataset_from_rows([{"a": 1.0, "y": "p"}, {"a": 2.0, "y": label}], target="y") for label in ("q", "r"))
     nothing = Dataset(one.schema, tuple(column[:0] for column in one.columns))
-    for given, code in (([], "empty"), ([nothing], "empty"), ([one, other], "other_columns")):
+    kinds = ([1, True], [True, 1])  # equal in Python
+    alike = [dataset_from_rows([{"a": "p", "y": k} for k in each], schema=_of_labels(each)) for each in kinds]
+    for given, code in (
+        ([], "empty"), ([nothing], "empty"), ([one, other], "other_columns"), (alike, "other_columns")
+    ):  # fmt: skip
         again = lambda given=given: train(iter(given), memory_limit=LIMIT)  # noqa: E731
         assert refused(DataError, again) == [("", code)]
     assert refused(ConfigError, lambda: train(iter([one]), target="y", memory_limit=LIMIT)) == [
         ("/target", "not_legal")
     ]
+
+
+def _of_labels(labels: list[Any]) -> dict[str, Any]:
+    return {"target": "y", "columns": [{"name": "y", "kind": "nominal", "categories": labels}]}
 
 
 # Bounded memory

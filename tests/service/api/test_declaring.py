@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import orjson
+import pandas
 import pytest
 
 from service.settings import Settings
@@ -154,6 +155,24 @@ def test_kinds_roles_and_the_order_of_categories_are_changed_and_the_rows_stay(s
     assert columns["weight"]["role"] == "weight"
     assert served.client.get(f"/v1/datasets/{data_set}/rows").get_json()["items"] == before
     assert change(served, data_set, columns=[{"name": "size", "kind": "numeric"}])["n_rows"] == 6
+
+
+@pytest.mark.parametrize("order", [[True, 1], [7.0, 7]])
+def test_the_order_of_categories_that_are_equal_in_python_is_changed_and_the_rows_stay(
+    served: Served, order: list[Any]
+) -> None:
+    before = [{"k": label, "y": "p"} for label in (*order, order[0])]
+    table = {"rows": before, "schema": {"columns": [{"name": "k", "kind": "nominal", "categories": order[::-1]}]}}
+    response = served.client.post("/v1/datasets", json=table)
+    assert response.status_code == 201, response.text
+    data_set = response.get_json()["id"]
+
+    shown = change(served, data_set, columns=[{"name": "k", "categories": order}])
+
+    stored = served.client.get(f"/v1/datasets/{data_set}").get_json()
+    assert orjson.dumps(columns(stored)["k"]["categories"]) == orjson.dumps(order)
+    assert orjson.dumps(stored) == orjson.dumps(shown)
+    assert orjson.dumps([row["k"] for row in rows(served, data_set)]) == orjson.dumps([row["k"] for row in before])
 
 
 def test_another_text_for_missing_takes_its_category_away(served: Served) -> None:
@@ -404,6 +423,30 @@ def test_what_the_stored_cells_have_lost_stays_a_notice(served: Served) -> None:
     assert "leading_zeros" in {notice["code"] for notice in data_set["notices"]}
     changed = change(served, data_set["id"], columns=[{"name": "k", "kind": "nominal"}])
     assert "leading_zeros" in {notice["code"] for notice in changed["notices"]}
+
+
+def test_cells_that_were_read_as_missing_by_default_stay_a_notice(served: Served) -> None:
+    csv = "x,y\n" + "NA,p\nEU,q\nUS,q\n" * 2
+    every = {"name": "x", "categories": ["EU", "NA", "US"]}
+    for changes in ({"missing_values": ["?"]}, {"columns": [every]}, {"columns": [every], "missing_values": ["?"]}):
+        stored = served.upload(csv, target="y")
+        assert codes(stored) == {("text_as_missing", "x")}
+        changed = change(served, stored["id"], **changes)
+        assert [row["x"] for row in rows(served, stored["id"])] == [None, "EU", "US"] * 2
+        assert changed["notices"] == stored["notices"]
+
+
+def test_a_column_that_was_left_out_stays_a_notice(served: Served) -> None:
+    content = io.BytesIO()
+    table = pandas.DataFrame({"x": [1.5, 2.5, 0.5], "y": ["p", "q", "p"]}, index=pandas.Index([7, 3, 5], name="key"))
+    table.to_parquet(content)
+    response = served.client.post(
+        "/v1/datasets?target=y", data=content.getvalue(), content_type="application/vnd.apache.parquet"
+    )
+    stored = response.get_json()
+    assert codes(stored) == {("index_left_out", "key")}
+    assert change(served, stored["id"], columns=[{"name": "x", "role": "ignore"}])["notices"] == stored["notices"]
+    assert change(served, stored["id"], target=None)["notices"] == stored["notices"]
 
 
 def test_the_task_that_a_target_has_already_changes_nothing(served: Served) -> None:

@@ -112,6 +112,26 @@ def test_rules_that_list_more_categories_than_are_shown_are_refused(
 
 
 @ON_SQLITE
+@pytest.mark.parametrize(
+    ("resource", "n_listed"),
+    # One rule tests Outlook; four rules test Outlook and either Humidity or Wind. Each condition lists one category.
+    [("rules", 1 + 4 * 2), ("export", 3 + 4 * (3 + 2)), ("export?format=sql-sqlite", 3 + 4 * (3 + 2))],
+)
+def test_a_list_of_rules_that_lists_more_categories_than_are_shown_is_refused(
+    served: Served, resource: str, n_listed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An export lists all three categories of Outlook, and both of Humidity and of Wind, in each condition."""
+    served.keep(
+        "rules", espalier.extract_rules(espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3"))
+    )
+    monkeypatch.setattr(models, "MAX_LISTED_CATEGORIES", n_listed - 1)
+    problem = assert_problem(served.client.get(f"/v1/models/rules/versions/1/{resource}"), 422)
+    assert f"list {n_listed} categories; rules with at most {n_listed - 1} are" in problem["detail"]
+    monkeypatch.setattr(models, "MAX_LISTED_CATEGORIES", n_listed)
+    assert served.client.get(f"/v1/models/rules/versions/1/{resource}").status_code == 200
+
+
+@ON_SQLITE
 @pytest.mark.parametrize("number", ["01", "0", "+1", "%31%20", "1.0", "00000000000000000001"])
 @pytest.mark.parametrize("api", ["v1", "v2"])
 def test_a_version_has_one_spelling(served: Served, api: str, number: str) -> None:

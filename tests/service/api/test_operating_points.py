@@ -56,6 +56,19 @@ def test_a_label_is_given_from_its_probability_on(served: Served) -> None:
     assert served.predict("tennis", rows)["predictions"][0]["label"] == "Yes"
 
 
+def test_a_label_that_equals_the_former_one_in_python_is_another_label(settings: Settings) -> None:
+    rows = [{"x": place, "y": (1, True)[place % 3 == 0]} for place in range(12)]
+    schema = {"target": "y", "columns": [{"name": "y", "kind": "nominal", "categories": [1, True]}]}
+    model = espalier.train(espalier.dataset_from_rows(rows, schema=schema), "cart", max_depth=0)
+    with serving(settings) as served:
+        served.keep("either", model)
+        for label in (1, True, 1):
+            at(served, {"label": label, "probability": 0.0}, name="either")
+            shown = served.client.get("/v1/models/either").get_json()["operating_point"]
+            answer = served.predict("either", {"rows": [{}]})["predictions"][0]
+            assert json.dumps([shown["label"], answer["label"]]) == json.dumps([label, label])
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_by_every_way_in_the_label_is_decided_logged_and_verified(served: Served, way: str) -> None:
     point = {"label": "Yes", "probability": 0.0}

@@ -401,6 +401,17 @@ def test_a_body_beyond_the_limit_of_uploads_is_refused_packed_or_not(settings: S
         assert served.client.get("/v1/decisions").get_json()["items"] == []
 
 
+@ON_SQLITE
+def test_a_body_of_exactly_the_limit_of_uploads_is_read_packed_or_not(settings: Settings) -> None:
+    with serving(settings, max_upload_mb=1) as served:
+        served.train("tennis")
+        for n_more, status in ((0, 200), (1, 413)):
+            body = "Wind\nWeak\n"
+            body += "\n" * (2**20 - len(body) + n_more)
+            assert asked(served, body).status_code == status
+            assert asked(served, gzip.compress(body.encode())).status_code == status
+
+
 def test_texts_that_a_spreadsheet_would_take_for_formulas_are_escaped(served: Served) -> None:
     text = 'a,"=b",target\n1,x,=1+1\n1,x,=1+1\n2,y,"-say ""no"", or\nyes"\n2,y,"-say ""no"", or\nyes"\n'
     served.train("odd", text, preset="cart", target="target")

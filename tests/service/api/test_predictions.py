@@ -209,10 +209,15 @@ def test_a_row_that_was_refused_is_in_the_log_without_an_answer(served: Served) 
     assert len(served.client.get("/v1/decisions?label=dear").get_json()["items"]) == 1
 
 
-def test_the_errors_of_a_row_with_thousands_of_faults_are_few(served: Served) -> None:
+def test_the_errors_of_a_row_with_thousands_of_faults_are_few_and_the_last_says_how_many_are_hidden(
+    served: Served,
+) -> None:
     row = {f"x{place}": 1 for place in range(3000)}
     [answer] = served.predict("tennis", {"rows": [row], "on_error": "skip"})["predictions"]
-    assert len(answer["errors"]) == 20
+    assert len(answer["errors"]) == 20 + 1
+    assert answer["errors"][-1] == {"pointer": "", "code": "more_errors", "message": "and 2980 more"}
+    logged = served.client.get(f"/v1/decisions/{answer['decision_id']}").get_json()
+    assert logged["answer"]["errors"] == answer["errors"]
 
 
 def test_missing_values_are_taken_as_the_request_asks_and_the_decision_says_so(served: Served) -> None:

@@ -1,5 +1,6 @@
 """Errors on the wire: one table, one shape, no secrets."""
 
+import errno
 import logging
 from collections.abc import Iterator
 from types import ModuleType
@@ -50,6 +51,24 @@ def test_a_temporary_failure_is_retryable_and_says_when() -> None:
     problem = problem_for(errors.Unavailable("the database is away"))
     assert (problem.status, problem.retryable) == (503, True)
     assert dict(problem.headers)["Retry-After"] == "1"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(OSError(number, "of a file", "/a/path") for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
+        espalier.DataError([espalier.Fault("/work", "disk_full", "no space")]),
+    ],
+)
+def test_a_full_disk_is_a_temporary_failure_of_the_service(error: Exception) -> None:
+    problem = problem_for(error)
+    assert (problem.status, problem.slug, problem.retryable, problem.faults) == (503, "unavailable", True, ())
+    assert dict(problem.headers) == {"Retry-After": "1"}
+    assert problem.detail == "a disk of the service is full; try again when it has free space"
+
+
+def test_another_error_of_a_file_is_unexpected() -> None:
+    assert problem_for(OSError(errno.EIO, "of a disk")).status == 500
 
 
 def test_what_the_client_did_is_not_logged_as_a_fault_of_the_service() -> None:

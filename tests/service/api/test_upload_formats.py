@@ -3,8 +3,11 @@
 import gzip
 import io
 import json
+import resource
 import struct
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -21,7 +24,7 @@ from service.database.engine import read_session
 from service.repositories import datasets
 from service.settings import Settings
 from tests.service.served import Served, assert_problem, serving
-from tests.written import WRITERS, as_arrow, as_csv, as_parquet, declared_tables, inferred_tables
+from tests.written import WRITERS, as_arrow, as_csv, as_json_rows, as_parquet, declared_tables, inferred_tables
 
 PATH = "/v1/datasets"
 WIND = {"wind": ["weak", "strong", None], "degrees": [20.5, 3, 7], "play": ["yes", "no", "no"]}
@@ -313,6 +316,77 @@ def test_a_gzip_bomb_is_refused_while_it_is_unpacked(shared_sqlite: Settings, na
         assert "at most 1048576" in assert_problem(response, 413)["detail"]
         response = send_form(served, {"file": (io.BytesIO(bomb), "a.gz", content_type)})
         assert "at most 1048576" in assert_problem(response, 413)["detail"]
+
+
+@pytest.mark.filterwarnings("ignore:Unclosed file:ResourceWarning")  # werkzeug's parser closes none when it fails
+@pytest.mark.parametrize("is_chunked", [False, True])
+@pytest.mark.parametrize("content_type", ["text/csv", "application/json", "multipart/form-data; boundary=x"])
+def test_a_body_may_have_as_many_bytes_as_the_limit(
+    shared_sqlite: Settings, content_type: str, *, is_chunked: bool
+) -> None:
+    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+    start = {
+        "text/csv": b"a,b\n1,x\n",
+        "application/json": b'{"columns": {"a": [1]}}',
+        "multipart/form-data; boundary=x": head + b"a,b\n1,x\n\r\n--x--\r\n",
+    }[content_type]
+    with serving(shared_sqlite, max_upload_mb=1, max_body_mb=1) as served:
+        for n_more, status in ((0, 201), (1, 413)):
+            body = start + b"\n" * (2**20 + n_more - len(start))
+            environ = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body)), "CONTENT_TYPE": content_type}
+            if is_chunked:
+                environ |= {"wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""}
+            response = served.client.post(PATH, environ_overrides=environ)
+            assert response.status_code == status, response.text
+
+
+@contextmanager
+def files_of_at_most(n_bytes: int) -> Iterator[None]:
+    """A longer file fails with EFBIG, like a full disk with ENOSPC; this holds for processes started here, too."""
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+
+
+@pytest.mark.parametrize("full", ["the body", "the columns of the sandbox", "the work folder"])
+def test_while_a_disk_is_full_an_upload_may_be_tried_again(
+    shared_sqlite: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture, full: str
+) -> None:
+    # Parquet has two bits for each of four numbers; the columns of a data set have a double.
+    draw = np.random.default_rng(1)
+    cells = draw.random(40_000) if full == "the body" else draw.integers(0, 4, 200_000) / 7
+    parquet.write_table(pyarrow.table({"x": cells}), tmp_path / "a.parquet")
+    body = (tmp_path / "a.parquet").read_bytes()
+    assert (len(body) > 100_000) == (full == "the body")
+    with serving(shared_sqlite, store=f"file://{tmp_path}") as served, files_of_at_most(100_000):
+        if full == "the work folder":
+            response = served.client.post(PATH, json={"reference": "a.parquet"})
+        else:
+            response = send(served, body, "application/vnd.apache.parquet")
+    problem = assert_problem(response, 503)
+    assert (problem["retryable"], response.headers["Retry-After"]) == (True, "1")
+    assert problem["detail"] == "a disk of the service is full; try again when it has free space"
+    assert "requests are answered 503" in [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet", "reference"])
+def test_a_declaration_that_is_nested_too_deeply_is_refused_in_every_format(
+    shared_sqlite: Settings, tmp_path: Path, form: str
+) -> None:
+    schema = '{"columns": ' + "[" * 300 + "]" * 300 + "}"
+    contents = {"csv": as_csv(WIND), "json": as_json_rows(WIND), "parquet": as_parquet(WIND)}
+    (tmp_path / "wind.parquet").write_bytes(contents["parquet"])
+    with serving(shared_sqlite, store=f"file://{tmp_path}") as served:
+        if form == "reference":
+            body = f'{{"reference": "wind.parquet", "schema": {schema}}}'
+            response = served.client.post(PATH, data=body, content_type="application/json")
+        else:
+            response = send_form(served, {"file": (io.BytesIO(contents[form]), f"wind.{form}"), "schema": schema})
+    pointers = [fault["pointer"].split("/")[:2] for fault in assert_problem_of(response, 422)["errors"]]
+    assert pointers == [["", "schema"]]
 
 
 @pytest.mark.parametrize("damage", [lambda body: body[:-9], lambda body: body + b"x" * 20, lambda _: b"a,b\n1,2\n"])

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from sqlalchemy import text
 
 from service.database.clock import utc_now
 from service.database.engine import connect, sessions, transaction
@@ -55,6 +56,41 @@ def test_a_database_without_tables_is_a_fault_that_says_what_to_do(
 
     assert level == "fault"
     assert "espalier migrate" in message
+
+
+def test_tables_of_a_later_version_are_a_fault_that_says_to_start_that_version(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _execute(settings, "UPDATE alembic_version SET version_num = 'v9999'")
+
+    [(level, message)] = found(looked(monkeypatch, settings, AUTH="keys"), "migrations")
+
+    assert level == "fault"
+    assert "v9999" in message
+    assert message.endswith("this program is older: start the version that migrated them")
+
+
+def test_a_table_that_cannot_be_read_is_a_fault_of_its_check_and_the_others_are_made(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _execute(settings, "ALTER TABLE keys RENAME COLUMN scopes TO other")
+
+    findings = looked(monkeypatch, settings, AUTH="keys")
+
+    _assert_unreadable(found(findings, "keys"), "scopes")
+    assert {finding.check for finding in findings if finding.level == "fault"} == {"keys"}
+    assert {finding.check for finding in findings} == {"settings", "database", *doctor.CHECKS}
+
+
+def test_a_revision_that_cannot_be_read_is_a_fault(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(database_url=database_url)
+    _execute(settings, "CREATE TABLE alembic_version (other TEXT)")
+
+    findings = looked(monkeypatch, settings, AUTH="keys")
+
+    for check in ("migrations", "keys"):
+        _assert_unreadable(found(findings, check), "version_num")
+    assert found(findings, "clock")[0][0] == "ok"
 
 
 def test_keys_that_are_missing_or_expire_soon_are_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,8 +161,22 @@ def test_the_command_makes_no_file_and_its_exit_code_tells(tmp_path: Path, templ
     assert (wrong.returncode, wrong.stdout.count("fault    settings"), "pw" in wrong.stdout) == (1, 2, False)
 
 
+def _assert_unreadable(findings: list[tuple[str, str]], column: str) -> None:
+    [(level, message)] = findings
+    assert level == "fault"
+    assert column in message
+    assert "SELECT" not in message
+
+
+def _execute(settings: Settings, statement: str) -> None:
+    engine = connect(settings)
+    with engine.begin() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
+
+
 def test_a_database_that_does_not_answer_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    nobody = Settings(database_url="postgresql+psycopg://me:hunter2@127.0.0.1:1/trees")
+    nobody = Settings(database_url="postgresql+psycopg://me:hunter2@127.0.0.1:1/trees?password=hunter2")
 
     [(level, message)] = found(looked(monkeypatch, nobody), "database")
 

@@ -1,3 +1,4 @@
+import gzip
 import json
 import re
 from pathlib import Path
@@ -97,6 +98,37 @@ def test_a_declaration_beside_the_file_is_read(tmp_path: Path, capsys: pytest.Ca
     assert main(["evaluate", str(tmp_path / "small.csv"), "--folds", "2", "--candidate", "cart"]) == 0
 
     assert "40 rows, classification, 2 folds" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".CSV.GZ", ".csv.Gz"])
+def test_a_declaration_beside_a_compressed_file_is_read_in_any_case_of_the_ending(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    (tmp_path / f"small{ending}").write_bytes(gzip.compress(b"x,y\n" + b"1,a\n2,b\n" * 20))
+    (tmp_path / "small.schema.json").write_text(json.dumps({"target": "y"}))
+
+    assert main(["evaluate", str(tmp_path / f"small{ending}"), "--folds", "2", "--candidate", "cart"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "small"
+    assert any("small, 40 rows, classification, 2 folds" in line for line in lines)
+
+
+def test_json_in_a_candidate_may_have_spaces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text("x,z z,y\n" + "1,2,a\n2,3,b\n" * 20)
+    run = ["evaluate", str(tmp_path / "t.csv"), "--target", "y", "--folds", "2", "--json", "--candidate"]
+
+    found = []
+    for candidate in (
+        'cart cost_function=nunez attribute_costs={"z z": 9, "x": 1}  pruning={ "method": "reduced_error" }',
+        'cart cost_function=nunez attribute_costs={"z\\u0020z":9,"x":1} pruning.method=reduced_error',
+    ):
+        assert main([*run, candidate]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["candidates"][0]["name"] == candidate
+        found.append(document["candidates"][0]["config"])
+    assert found[0] == found[1]
+    assert found[0]["attribute_costs"] == {"x": 1.0, "z z": 9.0}
 
 
 def test_one_split_is_a_share_rows_by_their_numbers_or_a_file(

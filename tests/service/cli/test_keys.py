@@ -1,12 +1,16 @@
 """The command keys as a person uses it, and the first key of a new database."""
 
 import socket
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from service.cli.keys import SCOPES
 from service.database.tables import Scope
 from service.settings import TOKEN
-from tests.acceptance.running import environment_for, run_command
+from tests.acceptance.running import environment_for, free_port, run_command
 
 
 def test_the_scopes_of_the_command_line_are_the_services() -> None:
@@ -33,6 +37,21 @@ def test_a_key_is_made_listed_and_revoked(tmp_path: Path) -> None:
     assert "revoked" in after
     unknown = run_command(["keys", "revoke", "nothing"], env=environment)
     assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("command", [["keys", "list"], ["migrate"], ["up"]])
+def test_tables_of_a_later_version_are_one_clear_line(tmp_path: Path, command: list[str]) -> None:
+    environment = environment_for(tmp_path) | {"ESPALIER_AUTH": "keys", "ESPALIER_PORT": str(free_port())}
+    assert run_command(["migrate"], env=environment).returncode == 0
+    with closing(sqlite3.connect(tmp_path / "espalier.db")) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = 'v9999'")
+        connection.commit()
+
+    refused = run_command(command, env=environment)
+
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("espalier: the tables are of revision v9999, this program needs v")
+    assert refused.stderr.endswith("; this program is older: start the version that migrated them\n")
 
 
 def test_a_key_that_cannot_be_made_is_refused_with_a_line_a_fault(tmp_path: Path) -> None:

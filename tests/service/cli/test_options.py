@@ -88,8 +88,12 @@ def test_a_memory_beyond_doubles_is_read() -> None:
     assert memory_size(f"{10**400}kb") == 10**403
 
 
-def test_a_quote_that_is_not_closed_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_behind_a_preset_that_set_no_field_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = tmp_path / "t.csv"
     table.write_text("x,y\n1,a\n2,b\n3,a\n4,b\n")
     assert main(["evaluate", str(table), "--target", "y", "--folds", "2", "--candidate", "cart 'gini"]) == 2
-    assert "--candidate cart 'gini: a quote is not closed" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert "preset: must be" in printed
+    assert printed.count("\n") == 1

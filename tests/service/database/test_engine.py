@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 
 from service.database import sqlite
 from service.database.clock import new_id, now, utc_now
-from service.database.engine import Sessions, connect, read_session, sessions, transaction
-from service.database.migrate import is_current
+from service.database.engine import Sessions, connect, connect_read_only, read_session, sessions, transaction
+from service.database.migrate import schema_mismatch
 from service.database.tables import ModelName
 from service.errors import Conflict, Unavailable, ValidationFailed
 from service.settings import Settings
@@ -39,6 +39,22 @@ def test_sqlite_is_safe_against_power_loss_and_checks_its_keys(tmp_path: Path) -
     engine.dispose()
 
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 10_000, "foreign_keys": 1}
+
+
+@pytest.mark.parametrize("name", ["a%20b.db", "a b.db", "50%.db", "ä#&+;'.db"])
+def test_an_sqlite_file_has_the_name_in_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("ESPALIER_DATABASE_URL", f"sqlite:///{tmp_path}/{name}")
+    settings = Settings.from_env()
+    for connected in (connect, connect_read_only):
+        engine = connected(settings)
+        with engine.connect() as connection:
+            connection.execute(text("SELECT count(*) FROM sqlite_master"))
+        engine.dispose()
+
+    assert [file.name for file in tmp_path.iterdir()] == [settings.database_file.name if settings.database_file else ""]
+    assert (tmp_path / name).is_file()
 
 
 def test_a_transaction_is_kept_as_a_whole(source: Sessions) -> None:
@@ -271,12 +287,12 @@ def test_a_forked_process_lets_go_of_connections_without_closing_them(source: Se
 def test_an_empty_database_is_not_current(database_url: str) -> None:
     engine = connect(Settings(database_url=database_url))
 
-    assert not is_current(engine)
+    assert schema_mismatch(engine) is not None
     engine.dispose()
 
 
 def test_a_migrated_database_is_current(source: Sessions) -> None:
-    assert is_current(source.engine)
+    assert schema_mismatch(source.engine) is None
 
 
 def test_tables_from_another_version_are_not_current(settings: Settings, source: Sessions) -> None:
@@ -285,4 +301,4 @@ def test_tables_from_another_version_are_not_current(settings: Settings, source:
         connection.execute(text("UPDATE alembic_version SET version_num = 'v9999'"))
     engine.dispose()
 
-    assert not is_current(source.engine)
+    assert schema_mismatch(source.engine) is not None

@@ -9,6 +9,8 @@ import numpy as np
 import orjson
 import pytest
 
+import espalier
+from service.inference.tensors import datatype_of
 from service.settings import Settings
 from tests.service.served import HOURS, Served, serving
 from tests.service.tensors import (
@@ -103,6 +105,34 @@ def test_every_kind_of_attribute_has_a_type_that_keeps_its_values(mixed: Served)
     assert logged(mixed, response) == rows
     assert outputs(response)["label"] == [7, 7, 9, 9]
     assert {one["name"]: one["datatype"] for one in described["outputs"]}["label"] == "INT64"
+
+
+def test_labels_that_are_equal_numbers_stay_different(served: Served) -> None:
+    rows = [{"code": label, "answer": label} for label in (7, 7.0, 8)] * 2
+    columns = [{"name": name, "kind": "nominal", "categories": [7, 7.0, 8]} for name in ("code", "answer")]
+    dataset = espalier.dataset_from_rows(rows, schema={"columns": columns, "target": "answer"})
+    served.keep("equal", espalier.train(dataset, "cart"))
+    described = served.client.get("/v2/models/equal").get_json()
+    kinds = {one["name"]: one["datatype"] for one in (*described["inputs"], *described["outputs"])}
+    assert (kinds["code"], kinds["label"]) == ("BYTES", "BYTES")
+
+    for is_binary in (False, True):
+        body = {"inputs": [tensor("code", "BYTES", ["7", "7.0", "8"])], "parameters": {"binary_data_output": is_binary}}
+        response = infer(served, body, model="equal")
+        assert outputs(response)["label"] == ["7", "7.0", "8"]
+        if not is_binary:
+            assert orjson.dumps([row["code"] for row in logged(served, response)]) == b"[7,7.0,8]"
+
+
+@pytest.mark.parametrize(
+    ("labels", "datatype"),
+    [
+        ([7, 7.5], "FP64"), ([7.0, 8.0], "FP64"), ([7, 7.0, 8], "BYTES"), ([7, 8], "INT64"), ([1, True], "BYTES"),
+        ([True], "BOOL"), ([1, "1"], "BYTES"), ([], "BYTES"),
+    ],
+)  # fmt: skip
+def test_the_datatype_of_labels_keeps_them_apart(labels: list[Any], datatype: str) -> None:
+    assert datatype_of(labels) == datatype
 
 
 def test_truth_in_bytes_is_any_byte_but_zero(mixed: Served) -> None:

@@ -23,7 +23,7 @@ SQLITE_FILE = "sqlite:///"
 TOKEN = re.compile(
     r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
 )
-# SQLAlchemy reads such a URL as it is meant; of others, it might take a part of the password for the host or the port.
+# SQLAlchemy reads such a URL correctly; of others, it might take a part of the password for the host or the port.
 POSTGRES_URL = (
     r"postgresql\+psycopg://([^\s:/@]*(:[^\s@]*)?@)?(\[[0-9A-Fa-f:.]+\]|[^\s:/?@\[\]]*)"
     r"(:[0-9]{1,5})?(/[^\s@?]*)?(\?[^\s@]*)?"

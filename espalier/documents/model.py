@@ -112,7 +112,7 @@ def _read_document(document: Any) -> Model:
     if pruning is not None and not isinstance(pruning, dict):
         raise DocumentError([Fault("/pruning", "wrong_type", "must be an object or null")])
     try:
-        orjson.dumps([[[[pruning]]]])  # orjson reads more levels than it writes
+        orjson.dumps([[[[pruning]]]])  # when written, it may be four levels deeper
     except orjson.JSONEncodeError:
         raise DocumentError([Fault("/pruning", "out_of_range", "must have at most 250 levels")]) from None
     return Model(schema, config, preparation, body, read_record(_object(current, "training")), pruning, tuple(notes))

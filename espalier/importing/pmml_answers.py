@@ -58,8 +58,8 @@ def read_answer(element: Element, target: Field) -> Answer | None:
     code = max(weights, key=lambda each: weights[each]) if score is None else target.code(score, element)
     if weights:
         return Answer(code, weights, math.fsum(weights.values()))
-    amount = 1.0 if weight is None else weight
-    return Answer(code, {code: amount or 1.0}, amount, has_shares=False)
+    amount = weight or 1.0  # without any weight, the leaf would have the shares of a node above it
+    return Answer(code, {code: amount}, amount, has_shares=False)
 
 
 def _weights(element: Element, target: Field, weight: float | None) -> dict[int, float]:

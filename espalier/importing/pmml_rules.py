@@ -17,7 +17,7 @@ Drafted = tuple[tuple[tuple[Field, Domain, bool | None], ...], Answer]
 
 
 def is_rule_list(model: Element, fields: Mapping[str, Field], budget: Budget) -> bool:
-    """Return whether a model is a RuleSetModel, or of depth 1 with missingValueStrategy none and an "and" of fields."""
+    """Return whether a model is a RuleSetModel, or a tree of depth 1 without missing-value strategy, with an "and"."""
     if model.name == "RuleSetModel":
         return True
     root = model.first("Node")

@@ -34,8 +34,9 @@ from espalier.progress import Progress
 from espalier.threads import n_threads, parallel_map
 
 TIE: Final = 1e-9
-"""If several leaves answer a row, and its two largest shares, or the share and the probability of the operating point,
-differ by at most this, rounding may decide. Then `TreePredictor`, whose sums are exact, predicts the row again."""
+"""If several leaves answer a row, rounding may decide between its two largest shares, or between the share of the
+operating point's label and its probability, if these differ by at most this. Then `TreePredictor`, whose sums are
+exact, predicts the row again."""
 MAX_BLOCK_ROWS: Final = 4_096
 MAX_UNCOPIED_ROWS: Final = 32_768
 """Maximum number of rows in a block that is read without a copy. It is limited so that results stay in the cache."""

@@ -247,9 +247,7 @@ def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tupl
     until = kernel.earliest_above(model.tree.parent, path.step)
     loss, squares = losses(model, node_sums(model, given))
     if not np.all(np.isfinite(squares)):
-        raise NotApplicable(
-            "the fourth powers of the errors exceed the largest number: divide the target by a constant"
-        )
+        raise NotApplicable("the fourth powers of the errors overflow a double: divide the target by a constant")
     n_steps = len(path.alpha)
     over = [np.maximum(_over_path(path.step, until, n_steps, of_node), 0.0) for of_node in (loss, squares)]
     return over[0], over[1], float(given.weights.sum())

@@ -272,7 +272,8 @@ def default_class(covered: Mask, target: Array, weight: Floats, n_classes: int) 
     )
     best = list(range(n_classes))
     for weights in (uncovered, everywhere):
-        best = [code for code in best if weights[code] >= max(weights[each] for each in best) * (1 - TIE)]
+        least = weights[best].max() * (1 - TIE)
+        best = [code for code in best if weights[code] >= least]
     return best[0]
 
 

@@ -61,13 +61,13 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
 
 
 def connect_read_only(settings: Settings) -> Engine:
-    """Return an engine for reading, which creates no file; raise `OSError` if the SQLite file is missing."""
+    """Return an engine for reading, which creates no database; raise `OSError` if the SQLite file is missing."""
     file = settings.database_file
     if file is None:
         return connect(settings, pool=NullPool)
     file.stat()
     # If no process has the file open, it is opened as immutable: otherwise SQLite would create a file beside it.
-    is_open = all(file.with_name(f"{file.name}-{name}").exists() for name in ("wal", "shm"))
+    is_open = file.with_name(f"{file.name}-wal").exists()
     uri = f"file:{quote(str(file))}?{'mode=ro' if is_open else 'immutable=1'}"
     options: dict[str, Any] = {"json_deserializer": orjson.loads, "poolclass": NullPool}
     return create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True), **options)
@@ -132,7 +132,8 @@ def reason_of(error: DBAPIError) -> str:
 
 def driver_message(error: Exception) -> str:
     """Return the first line of the driver's message, also for a translated error; it contains no SQL."""
-    return str(getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error).splitlines()[0]
+    text = str(getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error)
+    return next(iter(text.splitlines()), type(error).__name__)
 
 
 def advisory_lock(session: Session, name: str) -> None:

@@ -14,7 +14,8 @@
     idempotent_requests: requests with an Idempotency-Key and their answers, until they expire
     keys: API keys; other tables have the ids of keys, but no foreign keys to this table
 
-Ids are UUIDv7 as text and sort by creation, except those of job_events and that of ESPALIER_ADMIN_KEY. Times are UTC.
+Ids are UUIDv7 as text, which sort by creation; but job_events have numbers, and the key of ESPALIER_ADMIN_KEY has the
+UUID in its token. Times are UTC.
 """
 
 from datetime import datetime

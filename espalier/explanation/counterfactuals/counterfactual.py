@@ -109,9 +109,9 @@ class Counterfactuals:
     Attributes:
         prediction: The answer to the row itself.
         proposals: At most one per leaf (or rule); empty if no legal change leads to a wanted answer.
-        complete: Whether there are no others, or as many as requested were found. Else others, even nearer ones, may
-            exist: the search stopped early in a very large model, or a missing or unseen value of the row may divide
-            it, or let a surrogate decide.
+        complete: True if the search found every counterfactual, or as many as requested. If false, more may exist, even
+            nearer ones: the search stopped early in a very large model, or a missing or unseen value of the row divides
+            the row or lets a surrogate decide.
     """
 
     prediction: Prediction

@@ -17,7 +17,7 @@ def added_errors(weight, errors, confidence, z, quantile):
     weight, errors: the weight of all rows and of the misclassified rows. confidence: probability that the true error
     rate is above the limit; above 0.5, nothing is added. z: the quantile of the normal distribution for it, or C4.5's
     approximation. quantile: EXACT (without z), NORMAL (Wilson's limit with continuity correction) or C45 (the same, but
-    if all rows except at most half a row are misclassified, 0.67 of the rest is added, as in C4.5 release 8).
+    if errors + 0.5 ≥ weight, 0.67 of the weight of the other rows is added, as in C4.5 release 8).
     """
     if confidence > 0.5 or weight <= 0.0:
         return 0.0

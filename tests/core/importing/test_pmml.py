@@ -335,14 +335,11 @@ def counted(*counts: int) -> espalier.Model:
     return espalier.from_pmml(text.encode())
 
 
-def test_a_leaf_without_rows_has_none_and_keeps_its_class() -> None:
+def test_a_leaf_without_rows_has_the_whole_share_of_its_class() -> None:
     model = counted(10, 10, 0)
     low, high = espalier.predict(model, [{"x": 0}, {"x": 2}])
-    assert model.tree.weight.tolist() == [10, 10, 0]
-    assert model.training.n_rows == 10
-    assert (low.label, low.support, high.label, high.support) == ("no", 10, "yes", 0)
-    # As in a tree of our own, its shares are those of the nearest node above that has rows.
-    assert high.distribution == (("no", 1.0), ("yes", 0.0))
+    assert (low.label, low.support, high.label, high.support) == ("no", 10, "yes", 1)
+    assert high.distribution == (("no", 0.0), ("yes", 1.0))
 
 
 def test_where_no_leaf_has_rows_each_has_the_whole_share_of_its_class() -> None:
@@ -354,7 +351,7 @@ def test_where_no_leaf_has_rows_each_has_the_whole_share_of_its_class() -> None:
 def test_a_rule_without_rows_has_the_whole_share_of_its_class() -> None:
     text = re.sub(r' recordCount="[^"]*"|<ScoreDistribution[^>]*/>', "", text_of("rules"))
     model = espalier.from_pmml(text.replace("<SimpleRule ", '<SimpleRule recordCount="0" ').encode())
-    assert {rule.weight for rule in model.rules.rules} == {0.0}
+    assert {rule.weight for rule in model.rules.rules} == {1.0}
     for answer in espalier.predict(model, rows_of("rules", imported("rules"), 20)):
         assert dict(answer.distribution)[answer.label] == 1.0
 

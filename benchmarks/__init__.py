@@ -1,1 +1,1 @@
-"""Compare the speed of Espalier with other libraries and servers in one run; `endurance` runs only if it is named."""
+"""Compare the speed of Espalier with other libraries and servers. The table `endurance` runs only if it is named."""

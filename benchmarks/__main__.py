@@ -46,7 +46,7 @@ ONLY_BY_NAME: Final = frozenset({"endurance"})
 
 
 def main(words: list[str]) -> int:
-    """Run benchmarks; return 1 if `pages` or `endurance` found a fault, else 0. Other missed targets are no faults."""
+    """Run benchmarks. Return 1 if `pages` or `endurance` found a fault, else 0; other missed targets do not count."""
     parser = argparse.ArgumentParser("python -m benchmarks", description="Speed beside the peers, in one run.")
     parser.add_argument(
         "table", nargs="*", help=f"which tables: {', '.join(BENCHMARKS)}; none: all but {', '.join(ONLY_BY_NAME)}"

@@ -43,7 +43,7 @@ def _treelite(model: Any) -> dict[str, Predictor]:
 
 
 def _tl2cgen(model: Any) -> dict[str, Predictor]:
-    """Return TL2cgen's predictor. The rows are converted to its data type before the measurement."""
+    """Return TL2cgen's predictor. Only the first call with an array converts the array to TL2cgen's data type."""
     import tl2cgen  # noqa: PLC0415 - as above
     import treelite  # noqa: PLC0415 - as above
 

@@ -41,7 +41,7 @@ end
 
 
 def run(run: Run) -> bool | None:
-    """Print a table for each of the `databases`. Return whether all are without faults; None without wrk."""
+    """Print a table for each database. Return whether all are without faults, or None if wrk is missing."""
     if shutil.which("wrk") is None:
         print("\nEndurance: not measured, since there is no wrk here; on Debian and Ubuntu: apt-get install wrk")
         return None

@@ -42,7 +42,7 @@ COLUMNS: Final = ("web", "worker", "job", "reader", REST)
 
 @dataclass(slots=True)
 class Watch:
-    """The largest memory of each step: MiB by role, when the sum over all processes is largest."""
+    """For each step, MiB by role at the moment when the sum over all processes is largest."""
 
     steps: dict[str, Mapping[str, float]] = field(default_factory=dict)
 

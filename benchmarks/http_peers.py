@@ -1,4 +1,4 @@
-"""Other servers of a tree over HTTP. Flask runs in the environment of the benchmarks, the others in their own."""
+"""Other servers of a tree over HTTP. Flask runs in the environment of the benchmarks; each other server has its own."""
 
 import json
 import os
@@ -56,9 +56,9 @@ class PredictionResults:
     """Results of a server.
 
     Attributes:
-        loads: The load by number of connections.
+        loads: Results of `wrk` by number of connections.
         start: Seconds from the start of the server until it can answer.
-        memory: MiB of the server's processes (PSS) after the loads; of Espalier, only of the web server.
+        memory: MiB of the server's processes (PSS) after the loads; for Espalier, only of its web server.
     """
 
     loads: Mapping[int, Load]
@@ -133,7 +133,7 @@ def measured(folder: Path, peer: Peer, rows: Rows, seconds: int) -> PredictionRe
     Raises:
         TimeoutError: The peer does not answer.
         OSError: The peer cannot be started.
-        subprocess.CalledProcessError: Its environment cannot be created.
+        subprocess.CalledProcessError: Its environment cannot be created, or `wrk` failed.
     """
     port = free_port()
     programs = _environment(peer)

@@ -1,4 +1,4 @@
-"""The process of one subject: ``python -m benchmarks.measured ORDER`` answers each input line with JSON."""
+"""Measure the subjects with one order: ``python -m benchmarks.measured ORDER`` answers each input line with JSON."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def main(order: Mapping[str, Any]) -> None:
 
 
 def _own_output() -> BinaryIO:
-    """Return standard output as the pipe for answers; from now on, what libraries print goes to standard error."""
+    """Return the original standard output, for answers. Redirect the output of libraries to standard error."""
     pipe = os.dup(1)
     os.dup2(2, 1)
     return os.fdopen(pipe, "wb")
@@ -93,7 +93,7 @@ def _line(error: Exception) -> str:
 
 
 def _forget_peak() -> int | None:
-    """Reset the peak and return the resident bytes, or None if the system does not support it."""
+    """Reset the peak memory and return the resident bytes, or None if the system cannot reset the peak."""
     try:
         Path("/proc/self/clear_refs").write_text(FORGET_PEAK)
         return _memory("VmRSS")

@@ -1,8 +1,8 @@
-"""Measure side by side: every subject runs in a separate process, and the subjects take turns.
+"""Measure side by side, in separate processes: the subjects of a table take turns.
 
-In a separate process, threads and memory belong to one library only, so each memory peak belongs to one subject. The
-processes of a table start together; nothing is measured before all of them have read their data and warmed up. Then,
-in several rounds, each subject has one turn after a pause, while the others sleep::
+The threads and the memory of a process belong to one library only. The processes of a table start together; nothing
+is measured before all of them have read their data and warmed up. Then there are several rounds. In each round, each
+subject has one turn after a pause, while the others sleep. A turn first resets the memory peak of its process::
 
     ours      prepare  warm up  .  turn  .  .     turn  .  .     describe
     peer A    prepare  warm up  .  .  turn  .     .  turn  .     describe
@@ -41,9 +41,9 @@ class Measurable:
     """An action that the process of a subject measures.
 
     Attributes:
-        act: The measured action; its result is kept until the next turn.
+        act: The measured action; its result is kept until `act` is called again.
         warm_up: The same action on few rows, which loads code and starts threads.
-        describe: Returns facts about the last result, as JSON; not measured.
+        describe: Returns JSON-serializable facts about the last result; not measured.
         calls: Number of calls that `act` makes; the seconds shown are those of one call.
         own_seconds: Reads the seconds from the result if another process does the work; memory is then not measured.
     """
@@ -62,10 +62,10 @@ class Subject:
     Attributes:
         name: Name of the line.
         work: ``module:function`` that returns the `Measurable`, or several by name.
-        arguments: Keyword arguments of the function, as JSON.
+        arguments: JSON-serializable keyword arguments of the function.
         act: Name of the `Measurable` if there are several. Subjects that differ only in `name` and `act` share a
             process and its prepared data.
-        n_processors: Number of processors that its process may use; None: as many as this process may use.
+        n_processors: Number of processors that the subject's process may use; None: all that its parent may use.
         short_seconds: A shorter action is repeated in a turn until this many seconds are over. The time of the turn is
             then the median of all repetitions but the first.
     """
@@ -110,13 +110,13 @@ class Measured:
 
 
 class Failed(Exception):  # noqa: N818 - the name says what happened
-    """A subject ended or was too slow. The table shows the message."""
+    """The process of a subject ended, reported a fault, or was too slow. The table shows the message."""
 
 
 def measure(
     subjects: Sequence[Subject], *, repetitions: int = REPETITIONS, pause: float = PAUSE
 ) -> dict[str, Measured]:
-    """Measure every subject once in each of `repetitions` rounds; return the results by name, in the same order."""
+    """Measure every subject once in each of `repetitions` rounds. Return results by name, ordered like `subjects`."""
     by_name = {each.name: each for each in subjects}
     seconds: dict[str, list[float]] = {name: [] for name in by_name}
     facts: dict[str, Mapping[str, Any]] = {}
@@ -163,7 +163,7 @@ def print_table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]],
 
 
 def seconds_text(seconds: float | None) -> str:
-    """Return a time in the unit that leaves three digits, or a dash for None."""
+    """Return a time in s, ms or µs with about three significant digits, or a dash for None."""
     if seconds is None:
         return "–"
     for unit, size in (("s", 1.0), ("ms", 1e-3)):

@@ -1,7 +1,7 @@
-"""The libraries that grow a tree: Espalier by function and by estimator, and the peers, each with the same parameters.
+"""The libraries that grow a tree: Espalier's function and estimator, and the peers, all with the same parameters.
 
 Every library gets the same float32 rows, grows one tree to the same depth, splits down to single rows and prunes
-nothing. Its binning, sorting and tables count as its time, but the data set of `espalier.train` is made beforehand.
+nothing. Time for binning, sorting and conversion counts, but the data set for `espalier.train` is made beforehand.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Predict many rows, a thousand rows, and one row with its path, beside peers that predict in their process."""
+"""Predict many rows, a thousand rows, and one row with its path, beside peers that predict in process."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ def run(run: Run) -> None:
 
 
 def answering(peer: str, training: str, queries: str, max_depth: int | None) -> Mapping[str, Measurable]:
-    """Return the measurables of one peer: for each question, its tree predicts many rows and a thousand rows."""
+    """Return measurables in which a peer predicts `LEAVES` and `SHARES` (if it can) of many and of a thousand rows."""
     grower = PEERS["scikit-learn" if peer in ANSWERING_PEERS else peer]()
     training_rows, _ = tables.read(training)
     model = grower.grow(grower.prepare(training_rows), max_depth)
@@ -67,7 +67,7 @@ def writing(training: str, max_depth: int | None, file: str) -> Measurable:
 
 
 def answering_one(file: str, training: str) -> Mapping[str, Measurable]:
-    """Return measurables that predict one row by a stored tree: its path's nodes, its answer, and its explanation."""
+    """Return measurables that compute the path, the answer and the explanation of one row from a stored tree."""
     from espalier.prediction.tree_predictor import tree_predictor  # noqa: PLC0415 - an internal function
 
     model = espalier.from_json(Path(file).read_bytes())

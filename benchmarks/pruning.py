@@ -111,7 +111,7 @@ def finding_path(path: str) -> Measurable:
 
 
 def growing(method: str, n_rows: int) -> Measurable:
-    """Return a measurable that grows the tree that a method prunes, without the figures that `espalier.train` adds."""
+    """Return a measurable that only grows the tree for a method, without the figures that `espalier.train` adds."""
     from espalier.config.presets import resolved  # noqa: PLC0415 - an internal function
     from espalier.growing.grow import grow  # noqa: PLC0415 - as above
 

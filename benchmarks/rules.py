@@ -1,4 +1,4 @@
-"""Errors of ordered lists of rules on hold-out rows, beside C4.5's rules and the trees that they come from."""
+"""Errors of ordered rule lists on hold-out rows, beside C4.5's rules and the pruned and unpruned `c45` trees."""
 
 import json
 import time
@@ -29,7 +29,7 @@ SMALL: Final = 16_000
 
 
 def run(run: Run) -> None:
-    """Print the table of all data sets of the reference folder that have classes and listed hold-out rows."""
+    """Print a line for each data set in the reference folder that has classes and a list of hold-out rows."""
     folder = tables.REFERENCE
     paths = sorted((folder / "splits").glob("*.json")) if folder.is_dir() else []
     lines = [_line(path.stem) for path in paths if run.takes(path.stem) and _is_measured(path.stem, run)]

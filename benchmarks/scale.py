@@ -83,7 +83,7 @@ def _megabytes(n_bytes: int | None) -> str:
 
 
 def train_on_disk(kind: str, path: Path, limit: int, **options: Any) -> "espalier.Model":
-    """Train on a file: on disk with `limit` bytes and these `options`, or in memory without options if `limit` is 0."""
+    """Train on a file: in memory if `limit` is 0, else on disk with `limit` bytes of memory and these `options`."""
     target = TARGETS[kind]
     declared: dict[str, Any] = {"target": target, "ignore": sorted(set(TARGETS.values()) - {target})}
     fields: dict[str, Any] = {"max_depth": MAX_DEPTH, "pruning": None}

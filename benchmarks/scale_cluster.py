@@ -1,8 +1,8 @@
 """Tables on disk, with their columns divided over a local Dask cluster: the speed-up and the transferred bytes.
 
-On each level, each worker reads one bit per row, the branch of the row. So n rows, W workers and D levels make W·n·D/8
-bytes, which the table compares with the measured bytes. The data count as placed when all workers have prepared their
-columns and returned the root.
+On each level, each worker reads one bit per row: the branch of the row. So W workers read at most W·n·D/8 bytes for n
+rows and D levels. The table shows this bound beside the measured bytes. The data count as placed when all workers have
+prepared their columns and answered the request for the root.
 """
 
 import importlib

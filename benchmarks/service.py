@@ -132,7 +132,7 @@ class Service:
         """Send a request and return the JSON of the response.
 
         Raises:
-            ServiceFailed: The service refused.
+            ServiceFailed: The service refused the request.
         """
         headers = {"Content-Type": kind}
         request = urllib.request.Request(self.address + path, data=body, headers=headers, method=method)  # noqa: S310
@@ -147,7 +147,7 @@ class Service:
         """Send rows to predict as CSV, and read the whole answer.
 
         Raises:
-            ServiceFailed: The answer has another number of lines.
+            ServiceFailed: The answer is not a header and one line per row.
         """
         request = urllib.request.Request(self.address + path, data=body, headers={"Content-Type": CSV})  # noqa: S310
         with urllib.request.urlopen(request, timeout=PATIENCE) as response:  # noqa: S310 - our own address
@@ -156,7 +156,7 @@ class Service:
             raise ServiceFailed(f"{path}: {n_lines} lines came back for {n_rows} rows")
 
     def memory(self) -> float | None:
-        """Return the summed peak memory of the supervisor's descendants in MiB, or None if the system reports none."""
+        """Return the sum of the peak memory of the supervisor's descendants in MiB, or None if it cannot be read."""
         try:
             status = [Path(f"/proc/{child}/status").read_text() for child in descendants(self.process)]
         except OSError:
@@ -302,7 +302,7 @@ def descendants(process: int) -> list[int]:
 
 
 def write_csv(rows: tables.Rows, file: Path, *, with_target: bool = True) -> None:
-    """Write rows as CSV, columns x0, x1, … and y."""
+    """Write rows as CSV with the columns x0, x1, … and, if `with_target`, y (no or yes)."""
     import pyarrow  # noqa: PLC0415 - this table alone needs it
     from pyarrow import csv  # noqa: PLC0415 - as above
 

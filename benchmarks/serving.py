@@ -1,6 +1,6 @@
 """Predictions over HTTP: Espalier beside Flask, FastAPI, MLServer and BentoML, one server at a time.
 
-Every server shares the processors with the load from `wrk`: a server that needs less processor time answers more.
+Servers share the processors with the load from `wrk`: a server that needs less processor time answers more requests.
 """
 
 import os
@@ -64,7 +64,7 @@ class Line:
 
     Attributes:
         database: Name in `databases`.
-        settings: Settings beside the database.
+        settings: Settings of the service other than the database.
         path: URL path of a prediction.
         body: Takes rows of numbers and returns the body of a request.
         n_rows: Rows per request.

@@ -1,4 +1,4 @@
-"""The data, generated from fixed seeds or public. A run writes each table once, and the processes read it."""
+"""The data: generated from fixed seeds, or public. A run writes each table once; the measuring processes read it."""
 
 import csv
 import gzip
@@ -108,7 +108,7 @@ def mixed(n_rows: int) -> Rows:
 def land(n_rows: int) -> Rows:
     """Return a table like covertype: ten columns of whole numbers, 44 columns of 0 and 1, and seven classes.
 
-    The numbers have about 65 to 7 000 values. Of the other columns, four code one attribute and forty code another.
+    A column of numbers has about 65 to 7 000 values. Four of the other columns encode one attribute, forty another.
     """
     generator = np.random.default_rng(5)
     area = generator.choice(4, n_rows, p=[0.45, 0.05, 0.43, 0.07])

@@ -26,14 +26,14 @@ AT_LEAST_AS_FAST: Final = {"XGBoost": 1.0, "YDF": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One table of the page.
+    """One table of the benchmark.
 
     Attributes:
         title: Title of the data.
         table: Name of the generated table.
         n_rows: Rows of the full run.
         max_depth: Largest depth; None: down to pure leaves.
-        targets: By peer, the smallest ratio of its seconds to the seconds of `espalier.train` and of the estimator.
+        targets: By peer, the smallest ratio of the peer's seconds to ours, for `espalier.train` and for the estimator.
         without: Peers that are left out, with the reason.
         is_judged: Whether accuracy and leaves must be close to scikit-learn's; otherwise the difference is only shown.
     """

@@ -146,7 +146,7 @@ def listed(names: Iterable[str], most: int = 20) -> str:
 
 @contextmanager
 def located(prefix: str, kind: type[InvalidInput] | None = None) -> Iterator[None]:
-    """Re-raise an `InvalidInput` of the ``with`` block as `kind`, if given, with `prefix` before each path."""
+    """Re-raise an `InvalidInput` of the ``with`` block with `prefix` before each path, and as `kind` if it is given."""
     try:
         yield
     except InvalidInput as error:

@@ -88,7 +88,7 @@ class LimitExceeded(ServiceError):  # noqa: N818 - as above
 
 
 class LeaseLost(ServiceError):  # noqa: N818 - as above
-    """The worker no longer holds the lease of this job: the lease ran out, and another worker ended it."""
+    """The worker no longer holds the lease of this job: the lease ran out, and another worker ended the lease."""
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"the lease on job {job_id} is lost")
@@ -116,7 +116,7 @@ class StoreChanged(Conflict):
 
 
 class SchemaMismatch(Unavailable):
-    """The tables have another schema revision than this program needs; `newer`: a later program migrated them."""
+    """The tables have another schema revision than this program needs; `newer`: a newer program migrated them."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:
         self.newer = newer

@@ -14,7 +14,7 @@ BURST_SECONDS = 1.0  # the requests of one second may come at once
 class RateLimit:
     """Limits the requests per second of each key in one process; if `per_second` is 0, there is no limit.
 
-    The generic cell rate algorithm (ATM Forum, 1996) stores a time for each key. A request adds one interval to the
+    The generic cell rate algorithm (ATM Forum, 1996) stores a time for each key. A request adds 1/`per_second` s to the
     later of this time and the present. The request is accepted if the sum is at most a second ahead of the clock.
     """
 

@@ -78,7 +78,7 @@ class Settings:
     database_url: str = _text(
         "sqlite:///var/espalier.db",
         rf"sqlite:///[^:?\s]([^?\n]*[^?\s])?|{POSTGRES_URL}",
-        "sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST:PORT/NAME, with special characters as in %40 for @",
+        "sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST:PORT/NAME, special characters encoded (@ as %40)",
         "the database; the folder of an SQLite file is created",
         secret=True,
     )
@@ -99,7 +99,7 @@ class Settings:
         "signs the cookies of logins; with random, logins end at a restart and are valid on one host only",
         secret=True,
     )
-    proxies: int = _number(0, 0, 10, "number of proxies before the service whose X-Forwarded-* headers are trusted")
+    proxies: int = _number(0, 0, 10, "number of proxies before the service; their X-Forwarded-* headers are trusted")
     path_prefix: str = _text("/", r"/|(/[A-Za-z0-9._~-]+)+", "/ or a path such as /trees", "the prefix of all paths")
     cors_origins: str = _text(
         "none",
@@ -129,7 +129,7 @@ class Settings:
         "system",
         r"system|/.*",
         "system (the folder of temporary files), or the absolute path of a folder",
-        "the folder for training tables that are left on disk; workers of a Dask cluster need it at the same path",
+        "the folder for training tables that stay on disk; workers of a Dask cluster need it at the same path",
     )
     store: str = _text(
         "none",
@@ -142,25 +142,25 @@ class Settings:
         "none",
         r"none|(tcp|tls)://[^\s/]+:[0-9]{1,5}",
         "none, or the address of a scheduler such as tcp://scheduler:8786",
-        "the Dask cluster whose workers search for splits in tables that are left on disk",
+        "the Dask cluster whose workers search for splits in tables that stay on disk",
     )
     job_attempts: int = _number(3, 1, 20, "number of attempts at a job before its state is dead")
     decisions: str = _choice(
-        "durable", "best_effort", "off", meaning="whether decisions are logged before the response, later, or never"
+        "durable", "best_effort", "off", meaning="when decisions are logged: before the response, later, or never"
     )
     retention_days: int = _number(
         0, 0, 36500, "days that decisions are kept, unless the model has its own number of days; 0: for ever"
     )
     job_days: int = _number(0, 0, 36500, "days that ended jobs are kept; 0: for ever")
     replay_seconds: float = _number(86400.0, 60, 604_800, "how long the response for an Idempotency-Key is stored")
-    max_body_mb: int = _number(64, 1, 4096, "largest body in MiB, except files of rows, and tables that are not JSON")
-    max_upload_mb: int = _number(1024, 1, 1048576, "largest table or file of rows in MiB, also when decompressed")
+    max_body_mb: int = _number(64, 1, 4096, "largest body in MiB, except a file of rows or a table that is not JSON")
+    max_upload_mb: int = _number(1024, 1, 1048576, "largest file of rows or non-JSON table in MiB, also decompressed")
     max_rows: int = _number(2_000_000, 1, 100_000_000, "row limit of an uploaded table, or of a file of rows")
     max_columns: int = _number(2_000, 1, 100_000, "column limit of a data set")
     max_cells: int = _number(100_000_000, 1, 10_000_000_000, "limit of rows times columns of an uploaded table")
     max_cell_chars: int = _number(10_000, 1, MAX_CELL_CHARS, "longest text in a cell, in characters")
     reader_memory_mb: int = _number(
-        1024, 512, 1048576, "memory limit in MiB for reading Parquet, Arrow or JSON, or for changing a declaration"
+        1024, 512, 1048576, "memory limit in MiB for reading Parquet, Arrow or JSON, or for changing a schema"
     )
     max_nodes: int = _number(1_000_000, 1, 100_000_000, "limit of a model: its nodes, or its rules plus conditions")
     max_jobs: int = _number(1_000, 1, 1_000_000, "limit of unfinished jobs of one key")
@@ -170,8 +170,8 @@ class Settings:
         2_000_000,
         1,
         1_000_000_000,
-        "limit of explanations in one request: rows times nodes (full), rows times levels (path), or the steps of "
-        "all rows that take several branches",
+        "limit for explanations in one request, on each of: rows times nodes (explain: full); rows times levels "
+        "(explain: path); the sum of the steps of all rows that take several branches",
     )
 
     @classmethod
@@ -204,7 +204,7 @@ class Settings:
 
     @property
     def work_folder(self) -> Path:
-        """The folder for tables that trainings leave on disk, and for temporary files while files are registered."""
+        """The folder for tables that trainings keep on disk, and for temporary files while files are registered."""
         return Path(tempfile.gettempdir() if self.work == "system" else self.work)
 
     @property

@@ -1,4 +1,4 @@
-"""Trace requests and attempts at jobs by OpenTelemetry, one span each, if ESPALIER_TRACES is on.
+"""Send an OpenTelemetry span for each request and each attempt at a job, if ESPALIER_TRACES is on.
 
 OpenTelemetry's own variables configure the sending (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS,
 OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, …). A span has the route, not the path, and no value of a caller's data.
@@ -60,7 +60,7 @@ class Traces:
 
 @contextmanager
 def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> Iterator[Callable[..., None]]:
-    """Trace an attempt at a job; the block calls the yielded function with the outcome and whether it has failed."""
+    """Trace an attempt at a job; the block calls the yielded function with the outcome and with `failed`."""
     if traces is None:
         yield lambda _outcome, *, failed: None
         return

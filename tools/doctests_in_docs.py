@@ -1,4 +1,4 @@
-"""An extension of griffe, which reads docstrings for the site. It turns doctests into code blocks of Markdown."""
+"""Turn doctests into code blocks of Markdown: an extension of griffe, which reads the docstrings for the site."""
 
 import re
 from typing import Any

@@ -1,10 +1,10 @@
 """Record the answers of Espalier, and compare two records, to show that a change of the code changes no answer.
 
-``python tools/oracle.py record FOLDER [--only core|http]`` records the core and the service. Of the core it writes
-hashes of the documents, traces, texts and explanations of the reference data under every preset and pruning. Of the
-service it writes the OpenAPI document and the answers to a fixed series of requests (`tell`), on SQLite and, if
-``ESPALIER_TEST_POSTGRES_URL`` names a server, on PostgreSQL. ``python tools/oracle.py compare OLD NEW`` prints every
-entry that differs and exits with 1 if there is one. Before recording, set PYTHONPATH to the code to record.
+``python tools/oracle.py record FOLDER [--only core|http]`` records the core and the service. The record of the core
+has hashes of documents, traces, texts and explanations, for the reference data under every preset and pruning. A record
+of the service has the OpenAPI document and the answers to a fixed series of requests (`tell`). It is made on SQLite; if
+``ESPALIER_TEST_POSTGRES_URL`` names a server, another is made on PostgreSQL. Before recording, set PYTHONPATH to the
+code to record. ``compare OLD NEW`` prints every entry that differs and exits with 1 if there is one.
 """
 
 import argparse

@@ -41,8 +41,8 @@ def configuration() -> str:
         "An algorithm is a *preset*: a value for every field below. The same names are used in Python, JSON (`params`) "
         "and on the command line (`--set FIELD=VALUE`).",
         "## Presets",
-        "The fields in which each preset differs from `cart`. If `criterion` is not listed, it is `null`, and the text "
-        "names the criteria that are used:",
+        "Each table lists the fields in which the preset differs from `cart`. If `criterion` is not listed, it is "
+        "`null`; the sentence above the table then names the criteria that are used.",
     ]
     for name, config in espalier.PRESETS.items():
         fields = espalier.config_to_dict(config).items()
@@ -75,9 +75,9 @@ def http_api() -> str:
         "`/openapi.json`. Client generators name their functions after its operation ids: `train`, `get_job`, "
         "`predict`, `explain_decision`.",
         "Errors are problem documents (RFC 9457, `application/problem+json`): `status`, `title`, `detail`, "
-        "`request_id`, `retryable`, and `errors` with the place (`pointer`), `code` and `message` of each. Lists are "
-        "paged: pass `next` of one page as `cursor` of the next. The last column names the "
-        "[scope](../operations/keys.md) that a key needs; `admin` includes all.",
+        "`request_id`, `retryable` and `errors`, each with `pointer`, `code` and `message`. Lists are paged: pass "
+        "`next` of one page as `cursor` of the next. The last column names the [scope](../operations/keys.md) that a "
+        "key needs; `admin` includes all. Of two scopes, one is enough; `predict` then covers only own jobs.",
     ]
     meanings = {tag["name"]: tag["description"] for tag in document["tags"]}
     for tag, rows in tags.items():

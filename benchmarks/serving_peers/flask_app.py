@@ -1,4 +1,4 @@
-"""Flask: a constant answer, scikit-learn's label, and the label with the nodes of its path."""
+"""Flask: a constant answer, scikit-learn's label, and the label with the nodes of the row's path."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The split criteria: one entry each, with all that other code must know of it.
+"""The split criteria. Each has one entry, with the properties that other modules use.
 
 `growing/kernels/splits/criterion.py` has the formulas; the kernels number the criteria in the order of `CRITERIA`.
 """
@@ -38,8 +38,8 @@ CRITERIA_OF_TASK: Final[Mapping[str, Mapping[str, Criterion]]] = {
         "information_gain": Criterion("the information gain in bits", "entropy", in_bits=True),
         "gain_ratio": Criterion("the gain divided by the entropy of the split", "entropy", in_bits=True),
         "normalized_gain": Criterion("the gain divided by the entropy of the node", "entropy", in_bits=True),
-        "gini": Criterion("the decrease of Σp(1−p)", "gini"),
-        "misclassification": Criterion("the decrease of 1−max p", "misclassification"),
+        "gini": Criterion("the decrease of Σp(1−p) over the class shares p", "gini"),
+        "misclassification": Criterion("the decrease of 1 − the largest class share", "misclassification"),
         "chi_square": Criterion("Pearson's chi-square statistic", "gini", grows_with_weight=True),
     },
     "regression": {

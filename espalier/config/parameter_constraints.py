@@ -139,7 +139,7 @@ class ListOfReals(Constraint):
 
 
 class AnyOf(Constraint):
-    """A value that at least one of several constraints allows. The first constraint that allows it freezes it."""
+    """A value that at least one of several constraints allows. The first constraint that allows a value freezes it."""
 
     def __init__(self, *constraints: Constraint) -> None:
         super().__init__(

@@ -123,7 +123,7 @@ def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
 
 
 def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
-    """Return `config`, with the default criterion for the task of `schema` in place of a criterion of None."""
+    """Return `config`; a criterion of None is replaced by the default criterion for the task of `schema`."""
     if config.criterion is not None or schema.task is None:
         return config
     of_classes = PRESET_CLASS_CRITERIA.get(config.preset, "gini")

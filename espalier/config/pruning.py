@@ -39,7 +39,7 @@ class ReducedError:
     compare: str = parameter(
         "current",
         OneOf(["current", "initial"]),
-        "what the error after a pruning is compared with: that of the tree pruned so far, or of the unpruned tree",
+        "compare the error after a pruning with that of the tree pruned so far (current) or unpruned (initial)",
     )
 
 
@@ -73,13 +73,13 @@ class CostComplexity:
     risk: str = parameter(
         "impurity",
         OneOf(["impurity", "error", "leaf_impurity"]),
-        "the risk of a leaf: its impurity times its share of the weight (impurity), the weight of its errors or, in a "
-        "regression, the sum of its squared errors (error), or its impurity alone (leaf_impurity)",
+        "the risk of a leaf; impurity: its impurity times its share of the weight; error: the weight of its errors, in "
+        "a regression the sum of its squared errors; leaf_impurity: its impurity alone",
     )
     rule: str = parameter(
         "min",
         OneOf(["min", "one_se"]),
-        "the selected tree: the one with the smallest error, or the smallest tree within one standard error of it",
+        "min: select the tree of least error; one_se: the smallest tree at most one standard error above the least",
     )
     folds: int = parameter(10, Integer(2, 1000), "cv only: number of folds")
     seed: int = parameter(0, Integer(0, MAX_SEED), "cv only: seed of the folds")
@@ -92,9 +92,9 @@ class RulePostPruning:
     estimate: str = parameter(
         "validation",
         OneOf(["validation", "pessimistic"]),
-        "validation: a condition is dropped if that improves the accuracy (or squared error) of its rule on held-out "
-        "rows, and the best rules come first; pessimistic: it is dropped if the estimated error on the training rows "
-        "does not rise, and the rules of each class with the shortest description form the list, as in C4.5's rules",
+        "validation: drop a condition if the accuracy (or squared error) of its rule on held-out rows improves; the "
+        "best rules come first. pessimistic: drop a condition if the estimated error on the training rows does not "
+        "rise; for each class, keep the subset of its rules with the shortest description, as in C4.5's rules",
     )
     confidence: float = parameter(
         0.25, Real(0, 1, above=True), "pessimistic only: probability that the true error is above its estimate"
@@ -171,7 +171,7 @@ def backfits(pruner: Pruner | None) -> bool:
 
 
 def _merged(given: Any, base: Pruner | None) -> Pruner | None:
-    """Return the pruner that `given` describes. Parameters not given are those of `base`, if it has the same method."""
+    """Return the pruner that `given` describes. If `base` has this method, parameters not given are those of `base`."""
     if not isinstance(given, Mapping):
         return None if given is None else changed_pruner(given, {})
     params = {str(name): value for name, value in given.items()}

@@ -45,8 +45,8 @@ class TrainingConfig:
     cost_function: str | None = parameter(
         None,
         OneOf(COST_FUNCTIONS).or_null(),
-        "how the value g of the criterion and a cost C are combined: nunez (2^g − 1)/(C + 1)^w, tan_schlimmer g²/C, "
-        "norton g/C; below a test of the attribute, C is 0 (nunez) or the smallest cost, at most 1 (the others)",
+        "how the value g of the criterion and the cost C of the attribute are combined: nunez (2^g − 1)/(C + 1)^w, "
+        "tan_schlimmer g²/C, norton g/C; below a test of the attribute, C is 0 with nunez, else min(1, smallest cost)",
     )
     cost_weight: float = parameter(1.0, Real(0, 1), "nunez only: the exponent w")
     nominal: str = parameter(
@@ -60,34 +60,34 @@ class TrainingConfig:
         "best",
         OneOf(NUMERIC_SPLITS),
         "thresholds to try for a numeric, ordinal or datetime attribute: all (best), those where the target changes "
-        "(boundary), the one nearest to the median (median), the nearest of those where the target changes "
-        "(near_median); none: such attributes are refused",
+        "(boundary), the one nearest to the median (median), or, of those where the target changes, the one nearest to "
+        "the median (near_median); none: such attributes are refused",
     )
     threshold: str = parameter(
         "midpoint",
         OneOf(["midpoint", "observed"]),
-        "midpoint: between the neighbouring values; observed: the largest training value up to the midpoint",
+        "midpoint: halfway between two neighbouring values; observed: the largest training value up to the midpoint",
     )
     window: str | None = parameter(
         None,
         OneOf(["c45"]).or_null(),
-        "minimum weight of the branches of a numeric split; c45: max(min_weight_leaf, min(25, a tenth of the known "
-        "weight divided by the number of classes)), and no threshold between values that differ by at most 1e-5; null: "
-        "min_weight_leaf",
+        "minimum weight of the branches of a numeric split; null: min_weight_leaf; c45: max(min_weight_leaf, "
+        "min(25, 0.1·W/k)) for k classes, where W is the weight of the rows whose value is known; c45 also tries no "
+        "threshold between values that differ by at most 1e-5",
     )
     mdl_correction: bool = switch(
         "reduce the gain of a numeric split by the bits that encode its threshold (C4.5 release 8)", default=False
     )
     average_gain_guard: bool = switch(
-        "only attributes whose gain is at least the average gain, less 0.001, compete (C4.5)", default=False
+        "only attributes whose gain is at least the average gain minus 0.001 compete (C4.5)", default=False
     )
     missing: str = parameter(
         "direction",
         OneOf(MISSING_STRATEGIES),
-        "where a row with a missing value goes: down every branch by its share, with gains from the known rows "
-        "(fractional) or from all rows (spread); down the branch with the best gain (direction); down the heaviest "
-        "branch (majority); where another attribute sends it (surrogate); or the value is replaced by the mean or the "
-        "most frequent value (imputed)",
+        "where a row with a missing value goes: down every branch by the branch's share, with gains from the rows with "
+        "a known value (fractional) or from all rows (spread); down the branch that makes the gain best (direction); "
+        "down the heaviest branch (majority); where another attribute sends it (surrogate); imputed: the value is "
+        "replaced by the mean or the most frequent value",
     )
     max_surrogates: int = parameter(5, Integer(0, 100), "surrogate only: maximum number of surrogates per node")
     max_depth: int | None = parameter(None, Integer(0).or_null(), "maximum depth; the root has depth 0")
@@ -98,7 +98,7 @@ class TrainingConfig:
     min_weight_leaf: float = parameter(
         0.0,
         Real(0),
-        "minimum weight of every branch, or of two branches if the split is multiway; class weights are ignored "
+        "minimum weight of every branch, or of at least two branches of a multiway split; class weights are ignored "
         "(C4.5's M)",
     )
     leaf_weight_rule: str = parameter(
@@ -138,7 +138,7 @@ class TrainingConfig:
     leaf: str = parameter(
         "constant",
         OneOf(["constant", "linear"]),
-        "the prediction of a leaf: a constant, or a linear model of the attributes that were tested in its subtree "
+        "the prediction of a leaf: a constant, or a linear model of the attributes that were tested below it "
         "before pruning (M5)",
     )
     smoothing: float | None = parameter(
@@ -160,7 +160,7 @@ class TrainingConfig:
 
     @property
     def how_split(self) -> Criterion:
-        """The criterion's entry in `CRITERIA`; if it is null, an entry with the defaults."""
+        """The entry of `criterion` in `CRITERIA`; for None, an entry with the defaults."""
         return CRITERIA.get(str(self.criterion), Criterion(""))
 
     @property

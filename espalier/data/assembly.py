@@ -1,9 +1,8 @@
 """Join the blocks of a table into whole columns while the table is read.
 
 If nothing is declared, the first block decides whether a column is stored as numbers or as codes of labels. If a column
-of numbers later has a cell that is not a number, the table must be read again with this column as labels, because the
-texts of the earlier cells were not stored. A target is stored as labels until it is clear that its numbers cannot be
-classes.
+of numbers later has a cell that is not a number, the texts of the earlier cells are lost. The table must then be read
+again, with this column as labels. A target is stored as labels until it is clear that its numbers cannot be classes.
 """
 
 import re
@@ -71,7 +70,7 @@ class TableAssembler:
 
     @property
     def misread(self) -> frozenset[str]:
-        """Names of columns of numbers that have other cells. Read the table again with these names as `labelled`."""
+        """Names of columns stored as numbers with a later cell that is no number: `labelled` of a second reading."""
         return frozenset(name for name, column in self._columns.items() if column.is_misread)
 
     def wants_labels(self, name: str) -> bool:

@@ -40,7 +40,7 @@ ROWS_OF_A_THREAD: Final = 32 * ROWS_AT_ONCE
 
 
 class UnreadableError(TypeError):
-    """A cell cannot be read or, if `column_type` is given, no cell of a column of this type can."""
+    """A cell cannot be read. If `column_type` is given, no cell of a column of this type can be read."""
 
     def __init__(self, message: str, column_type: str | None = None) -> None:
         super().__init__(message)
@@ -54,8 +54,8 @@ class RawColumn:
     Attributes:
         kind: The kind that the type of the column implies: numeric, datetime, boolean, ordinal (`labels` are in order)
             or nominal. None if the column has no type, as in CSV.
-        values: (n_rows,). If there are `labels`, these are integer codes (-1 = missing). Otherwise, these are integers
-            or floats (NaN = missing); instants are floats, in seconds since 1970-01-01 UTC.
+        values: (n_rows,). If there are `labels`, the values are integer codes (-1 = missing). Otherwise, the values are
+            integers or floats (NaN = missing); instants are floats, in seconds since 1970-01-01 UTC.
         absent: bool (n_rows,): marks the missing integers of a column without `labels`; None if none is missing.
         categories_complete: Whether `labels` are all categories of the column, in the order of the schema.
         is_index: Whether the column is an index of pandas. Such a column is left out unless it is declared.
@@ -101,7 +101,7 @@ class RawColumn:
 
 
 class LabelCodes:
-    """Numbers labels from 0 in the order of their first occurrence."""
+    """Assigns the codes 0, 1, … to labels, in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self.labels: list[Any] = []
@@ -126,7 +126,7 @@ class LabelCodes:
         """Return the codes of `labels`, the ordered categories of one block. New labels get the next codes.
 
         Raises:
-            DataError: `labels` are in another order than earlier labels, or add to them without repeating all of them.
+            DataError: `labels` are in another order than earlier labels, or have a new label and lack an earlier one.
         """
         n_known = len(self.labels)
         codes = self.encode(labels)
@@ -247,7 +247,7 @@ def column_from_objects(name: str, cells: Iterable[Any]) -> RawColumn:
 def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn:
     """Return a column whose cells are given by codes (-1 = missing) and labels, which are results of `plain_cell`.
 
-    The column is numeric, datetime or boolean if all labels have this type, else nominal.
+    If all labels are numbers, all are dates or all are booleans, the column has that kind. Otherwise it is nominal.
     """
     if not labels or not all(map(is_number, labels)):
         return column_of_categories(name, codes, labels, ordered=False)
@@ -260,7 +260,7 @@ def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn
 
 
 def column_of_categories(name: str, codes: Array, labels: Sequence[Any], *, ordered: bool) -> RawColumn:
-    """Return a column of a categorical type. It has labels, or instants if all are dates and `ordered` is false."""
+    """Return a column of a categorical type. If all labels are dates and `ordered` is false, they become instants."""
     kind = FeatureKind.ORDINAL if ordered else FeatureKind.NOMINAL
     if labels and not ordered:
         if all(isinstance(label, date) for label in labels):

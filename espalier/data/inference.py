@@ -300,7 +300,7 @@ def _encode_labels(
 
 
 def _typed(labels: Sequence[Any], kind: FeatureKind, given: FeatureKind | None) -> Sequence[Any]:
-    """Return labels as booleans, or as whole numbers, if that is possible for all of them."""
+    """Return labels as booleans (`kind` is boolean) or whole numbers (`given` is numeric), if all can be converted."""
     if kind is not FeatureKind.BOOLEAN and given is not FeatureKind.NUMERIC:
         return labels
     meanings = [meaning(label) if isinstance(label, Label) else None for label in labels]
@@ -309,7 +309,7 @@ def _typed(labels: Sequence[Any], kind: FeatureKind, given: FeatureKind | None) 
 
 
 def _exact_label(label: Any) -> Any:
-    """Return a whole number that JSON readers may round as text, and any other label unchanged."""
+    """Return the text of a whole number that JSON readers may round; return any other label unchanged."""
     return str(label) if isinstance(label, int) and abs(label) > MAX_INTEGER else label
 
 

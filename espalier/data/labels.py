@@ -63,9 +63,9 @@ def label_key(label: Label) -> tuple[str, Label]:
 def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
     """Return a dictionary of category codes. Its keys are the `label_key` of each label that stands for a category.
 
-    A label stands for the category of the same type and value. Else a number stands for the first category that is the
-    same number, and a text for the first number or truth value whose text it is. Else a label stands for the only
-    category with the same `meaning`; beyond 2^53, an integer and the text of its digits count as of the same meaning.
+    A label stands for the category of the same type and value. If there is none, a number stands for the first category
+    that is the same number, and a text for the first number or truth value with this text. If there is none either, a
+    label stands for the only category with its `meaning`; an integer beyond 2^53 and its text have one meaning here.
 
     >>> codes = category_codes(["a", 1, 2.0, 2, "TRUE"])
     >>> [codes.get(label_key(label)) for label in ("a", 1, 1.0, "1", 2.0, 2, True, "true", "3", "01")]

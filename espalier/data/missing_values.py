@@ -39,7 +39,7 @@ class MissingValues:
         return cls(texts, known, texts == frozenset(DEFAULT_MISSING_VALUES), are_declared)
 
     def besides(self, categories: Iterable[Label]) -> "MissingValues":
-        """Return the missing values except texts of declared categories, and numbers that stand for one.
+        """Return the missing values without the texts of `categories` and the numbers that stand for one of them.
 
         >>> MissingValues.of(["?", "NA", "-1"]).besides(["EU", "NA", -1.0])
         MissingValues(texts=frozenset({'?'}), numbers=frozenset(), are_default=False, are_declared=False)

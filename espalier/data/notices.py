@@ -96,7 +96,7 @@ def reading_notices(
         feature: The column as it was read.
         column: Its encoded cells.
         declared: The declaration of the column.
-        labels: The labels before encoding; None if there are none, or if the missing values are not the default.
+        labels: The labels before encoding; None if there are none, or if missing values are declared or not default.
         codes: The index of each row's label in `labels`, -1 where missing.
     """
     if feature.role is Role.IGNORE:
@@ -290,7 +290,7 @@ def _is_copy(feature: Feature, column: Column, target: Feature, values: Column) 
 def target_notices(feature: Feature, column: Column, declared: ColumnDeclaration, task: str | None) -> Iterator[Notice]:
     """Yield a notice if a target of whole numbers has no declared kind, categories or task.
 
-    No notice is given for fewer than 3 distinct numbers, or for more than `MAX_CATEGORIES_OF_NUMBERS` read as numbers.
+    There is no notice for fewer than 3 distinct numbers or, if read as numbers, more than `MAX_CATEGORIES_OF_NUMBERS`.
     """
     if feature.role is not Role.TARGET or declared.kind is not None or declared.categories is not None or task:
         return

@@ -25,7 +25,7 @@ def number_from_text(text: str) -> float | None:
 
 
 def plain_number(cell: Any) -> float | None:
-    """Return the finite number that a cell is or, if it is a text, means; None for any other cell."""
+    """Return the finite number that a cell is, or that its text means; None for any other cell."""
     if isinstance(cell, str):
         return number_from_text(cell)
     try:

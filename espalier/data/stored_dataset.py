@@ -132,7 +132,7 @@ def store_parts(parts: Iterable[Dataset], folder: Path, *, check: Callable[[], N
 
     Args:
         parts: Data sets with the same schema.
-        folder: Folder for the columns' files. It must not contain any yet, since cells are appended to them.
+        folder: Folder for the columns' files. It must not contain such files, because cells would be appended to them.
         check: Called between parts. It may raise an exception to end the writing.
 
     Raises:
@@ -205,10 +205,10 @@ def _of_file(error: DataError, path: TableFile, n_files: int) -> DataError:
 
 
 def _checked(block: Block, first: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the type of each column by name. `first` holds the types in the files before; None at the first file.
+    """Return the type of each column by name. `first` holds the types in earlier files; None for the first file.
 
     Raises:
-        DataError: The columns or types of `block` are not those of the files before.
+        DataError: The columns or types of `block` differ from those of earlier files.
     """
     columns = {column.name: NO_TYPE if column.is_null else column.kind for column in block.columns}
     if first is None or first == columns:

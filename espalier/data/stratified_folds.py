@@ -9,8 +9,8 @@ from espalier.data.dataset import Dataset
 def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> Places:
     """Return the fold of each row, intp (n_rows,), from 0.
 
-    The rows are spread evenly over the folds; in a classification, the rows of each class are, too. The order of the
-    rows is that of PCG64's raw random numbers, which are the same in every version of numpy.
+    The rows are spread evenly over the folds; in a classification, the rows of each class are, too. The rows
+    are ordered by raw random numbers of PCG64, which are the same in every version of numpy.
     """
     order = np.argsort(np.random.PCG64(seed).random_raw(dataset.n_rows), kind="stable")
     if dataset.schema.task == "classification" and dataset.target is not None:

@@ -1,1 +1,1 @@
-"""Models as JSON documents. A document is not trusted when it is read: every part is checked."""
+"""Models as JSON documents. A document is not trusted: its parts are checked when it is read."""

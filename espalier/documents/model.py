@@ -1,6 +1,6 @@
-"""The JSON form of a model. It has a version and one canonical form, and is checked when it is read.
+"""The JSON document of a model. It has a version and one canonical form, and is checked when it is read.
 
-The content of the member ``pruning`` is not checked, only that it is an object or null.
+Of the member ``pruning``, only the type (an object or null) and the depth are checked, not the content.
 """
 
 from collections.abc import Mapping

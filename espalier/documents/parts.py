@@ -22,12 +22,12 @@ RARE: Final = ("asked", "backfitted", "divided")
 
 
 def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
-    """Return a list of numbers or, if `n_dimensions` is 2, a list of such lists as an array.
+    """Convert a list of numbers to an array; if `n_dimensions` is 2, convert a list of such lists.
 
     If `dtype` is float64 and `n_dimensions` is 1, null becomes NaN.
 
     Raises:
-        DocumentError: `values` is not such a list.
+        DocumentError: `values` is not a list of this form.
     """
     numbers = "numbers" if dtype is np.float64 else f"whole numbers of {np.dtype(dtype).itemsize * 8} bits"
     legal = f"must be a list of {f'lists of {numbers}, of one length' if n_dimensions == 2 else numbers}"
@@ -46,7 +46,7 @@ def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
 
 
 def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float, ...] | None) -> list[Fault]:
-    """Return the faults of linear models that do not fit the schema, or whose attributes lack a value in `imputed`."""
+    """Return the faults of linear models: they do not fit the schema, or an attribute has no value in `imputed`."""
     faults = []
     unordered = np.array([feature.unordered for feature in schema.attributes])
     if np.any((models.cut > 0) != unordered[models.feature]):

@@ -37,12 +37,12 @@ LINEAR_DTYPES: Final[Mapping[str, type]] = {
 
 
 def tree_document(tree: Tree) -> dict[str, Any]:
-    """Return a tree as JSON columns, which are lists by name."""
+    """Return a tree as JSON values: a dictionary with one list for each array."""
     return as_lists(tree_arrays(tree))
 
 
 def tree_arrays(tree: Tree) -> dict[str, Any]:
-    """Return a tree as columns, which are arrays by name."""
+    """Return a tree as a dictionary of arrays."""
     columns = _arrays(tree, (*TREE_DTYPES, "value"))
     columns["surrogates"] = None if tree.surrogates is None else _arrays(tree.surrogates, SURROGATE_DTYPES)
     if tree.linear is not None:
@@ -61,7 +61,7 @@ def as_lists(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_tree(columns: Mapping[str, Any], schema: Schema) -> Tree:
-    """Read the columns that `tree_document` returns.
+    """Read the dictionary that `tree_document` returns.
 
     Raises:
         DocumentError: An array is not legal; each fault has its path.

@@ -119,8 +119,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Grow the tree without pruning and return its pruning path, as scikit-learn's trees do.
 
         Returns:
-            ``ccp_alphas``: float64 (n_trees,), ascending from 0: the smallest cost of a leaf for each tree of the
-            path. The first is the full tree without subtrees that do not lower the impurity, the last the root alone.
+            ``ccp_alphas``: float64 (n_trees,), ascending from 0: the smallest cost of a leaf that yields each tree. The
+            first tree is the full tree without subtrees that do not lower the impurity, the last is the root alone.
             ``impurities``: float64 (n_trees,), the mean impurity of each tree's leaves, weighted by their row weights.
 
         Raises:

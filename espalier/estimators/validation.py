@@ -30,8 +30,8 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
         reset: Whether the estimator is being fitted.
 
     Returns:
-        If X is a table, the table without index columns of pandas; a lazy table of polars is collected. Otherwise, an
-        array (n_rows, n_columns) of any type, which may hold NaN and infinity.
+        If X is a table, the table: a lazy table of polars is collected, a table of pyarrow loses pandas' index columns.
+        Otherwise, an array (n_rows, n_columns) of any type, which may hold NaN and infinity.
 
     Raises:
         ValueError: X is not two-dimensional, has no rows, or has other columns than `estimator` was fitted with.
@@ -84,7 +84,7 @@ def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tup
 
 
 def validate_numbers(y: Any, n_rows: int) -> Floats:
-    """Return y as float64 (n_rows,). Raise EstimatorError or ValueError if y is not `n_rows` finite numbers."""
+    """Return y as float64 (n_rows,). Raise EstimatorError or ValueError if y is not `n_rows` numbers of legal size."""
     values = _column(y, n_rows, dtype=np.float64)
     EstimatorError.raise_for(within("/y", faults_of_target(values)))
     return values

@@ -43,10 +43,10 @@ class PermutationImportance:
 def attribute_importances(model: Model) -> Mapping[str, float]:
     """Return each attribute's share of the total gain of a tree's tests, in the order of the schema.
 
-    A test counts with its gain (the decrease of the criterion's impurity, measured when the tree was grown) times the
-    weight of its rows or, if the criterion is chi_square, with its gain alone. The shares add up to 1; all are 0 if no
-    test has a gain (Breiman et al. 1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``).
-    They favour attributes with many values, which have more thresholds; see also `permutation_importances`.
+    A test counts with its gain (the decrease of the criterion's impurity in the growth of the tree) times the weight of
+    its rows. For the criterion chi_square, the gain alone counts. The shares add up to 1; all are 0 if no test has a
+    gain. They favour attributes with many values, which have more thresholds; see also `permutation_importances`.
+    Sources: Breiman et al. 1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``.
 
     Raises:
         NotApplicable: The model is a list of rules, or its document does not give the gain of every test.

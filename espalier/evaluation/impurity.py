@@ -65,7 +65,7 @@ def gini_of(weights: Floats) -> float:
 
 
 def _shares(weights: Floats) -> tuple[Floats, Floats]:
-    """Return the shares p above 0, ascending, and 1 − p of each. To lose no digits, the last 1 − p is a sum."""
+    """Return the shares p above 0, ascending, and 1 − p of each. To lose no digits, the last 1 − p is a sum of p."""
     present = np.sort(weights[weights > 0])
     total = float(present.sum())
     if not total:
@@ -86,7 +86,7 @@ def variance_of(target: Array, weight: Floats) -> float:
 def distances_from_mean(target: Array, weight: Floats) -> Floats:
     """Return each target minus the weighted mean of all targets, (n_rows,).
 
-    The mean of large targets is not exact to the last digits. So the mean of the distances is subtracted from them.
+    The mean of large targets is rounded. As a correction, the mean of the distances is subtracted from each distance.
     """
     apart: Floats = target - np.average(target, weights=weight)
     return apart - np.average(apart, weights=weight)
@@ -112,7 +112,7 @@ def information_of(cells: ContingencyTable, unit: float) -> float:
 
 
 def gini_gain_of(cells: ContingencyTable) -> float:
-    """Return the decrease of Σ p(1 − p): Σ (p in the branch − p in all rows)², averaged over the branches by weight."""
+    """Return the decrease of the Gini impurity: the weighted mean over branches of Σ (p in branch − p in all rows)²."""
     total, n_classes = _total(cells), len(cells.classes)
     shares = cells.classes / total
     seen = cells.branches[cells.branch] * (cells.weight / cells.branches[cells.branch] - shares[cells.target]) ** 2

@@ -33,7 +33,7 @@ class Evaluation:
         accuracy: Share of the weight that is classified correctly.
         balanced_accuracy: Mean recall of the model's classes that occur; 0 if none occurs.
         macro_f1: Mean of 2·precision·recall/(precision + recall) over the classes that occur or are predicted.
-        log_loss: Mean of −ln(share of the true class), in nats; a share below 1e-15 counts as 1e-15.
+        log_loss: Mean of −ln(predicted share of the true class), in nats; a share below 1e-15 counts as 1e-15.
         confusion: Weight of the rows of each true class (first index) and predicted class (second index), in the
             schema's order. Rows of a class that the model does not know are left out. None above 1,000 classes.
         rmse: Root of the mean squared error.

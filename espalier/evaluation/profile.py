@@ -59,7 +59,7 @@ class ClassShare:
 
 @dataclass(frozen=True, slots=True)
 class AttributeProfile:
-    """The information of one attribute about the target in all rows. Entropies and gains are in the profile's unit.
+    """The information of one attribute about the target, over all rows. Entropies and gains are in the profile's unit.
 
     An attribute without an order is split into one branch per category, an attribute with an order at its best
     threshold. N is the weight of all rows, F the weight of the rows whose value is known (Quinlan 1993, chapter 3).
@@ -79,8 +79,8 @@ class AttributeProfile:
         split_information: Entropy of the branches, with missing values as one more branch; 0 without a split.
         gain_ratio: gain / split information; None without a split.
         gini_decrease: (F/N) · decrease of the Gini impurity by one branch per category or by `gini_threshold`.
-        gini_threshold: Best threshold by `gini_decrease`; otherwise like `threshold`.
-        chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
+        gini_threshold: Best threshold by `gini_decrease`, in the same form as `threshold`.
+        chi_square: Pearson's statistic (1900) of the branch × class table of the rows whose value is known.
         degrees_of_freedom: (branches − 1) · (classes − 1), counting only branches and classes with rows.
         p_value: P(statistic at least this large) if branch and class are independent; None for 0 degrees of freedom.
         variance_decrease: (F/N) · (variance − variance within branches); None for a classification.
@@ -336,7 +336,7 @@ def _cells(table: Table, values: Values, branch: Array, n_branches: int) -> Cont
 
 
 def _best_cuts(values: Values) -> tuple[int, int]:
-    """Return two indexes: of the last value below the best threshold by gain, and by Gini. -1 means no threshold.
+    """Return the index of the last value below the best threshold by gain, and by Gini. -1 means no threshold.
 
     If c is the weight of a class in a branch of weight w, then w·entropy = w·ln w − Σ c·ln c and w·gini = w − Σ c²/w.
     The sums are built class by class to save memory.

@@ -104,7 +104,7 @@ def leaf_equation(model: Model, node: int) -> str:
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
     """Return the text that replaces hidden leaves: ``… 37 leaves folded, mostly No (412/30)``.
 
-    A single node is shown with its answer and without its leaves. Several nodes are hidden with all their leaves.
+    If `nodes` has one node, the text gives the node's answer. If it has several, the text gives their number.
     """
     if len(nodes) > 1:
         return f"… {len(nodes):,} more branches folded, {counted(n_leaves, 'leaf', 'leaves')}"

@@ -60,7 +60,7 @@ class Consultation:
         label: The final class; None until it is final, and for a regression.
         value: The final number; None until it is final, and for a classification.
         possible: The classes that reachable leaves or rules predict, in the schema's order, each with the training
-            weight of these leaves or rules. If several leaves answer together, the final class may be another one. Once
+            weight of these leaves or rules. If leaves are averaged, the final class may be one that is not listed. Once
             there is a `prediction`, only its class is listed, with its support. Empty for a regression.
         value_range: The least and the greatest number that are still possible. None for a classification, and for
             linear leaves until there is a `prediction`.
@@ -162,7 +162,7 @@ class _TreeState:
         next: Index of the attribute to ask for, and the node that needs it; None if nothing is left to ask for.
         answers: The nodes that may still answer.
         agree: Whether the answer is final as soon as all nodes in `answers` give the same answer.
-        is_bounded: Whether all possible numbers lie between the least and the greatest number of these nodes.
+        is_bounded: Whether all possible numbers lie between the least and the greatest number of `answers`.
         used: Indexes of the attributes that were read so far.
     """
 

@@ -15,9 +15,9 @@ def contributions_of(
 ) -> tuple[dict[str, float], float]:
     """Return each attribute's contribution, and the baseline: the root's value, or the intercept of a linear model.
 
-    Each test of the attribute changes the label's share, or the number with which the node would answer. The
-    contribution is the sum of these changes, each multiplied by the share of the row that takes the branch. If a linear
-    model answers, the contribution is the sum of the attribute's terms.
+    Each test of an attribute changes the share of the predicted class or, in a regression, the number that the node
+    would answer. The contribution is the sum of these changes, each multiplied by the share of the row that takes the
+    branch. If a linear model answers, the contribution is the sum of the attribute's terms.
     """
     if linear is not None and predictor.linear is not None:
         return linear.contributions(), linear.intercept

@@ -13,7 +13,7 @@ class PathCost:
     """The cost of the attributes that were read for one prediction.
 
     Attributes:
-        total: The sum of the costs in `attributes`, at most the largest double.
+        total: The sum of the costs in `attributes`, limited to the largest double.
         attributes: The cost of each attribute that was read, by name.
     """
 
@@ -26,7 +26,7 @@ class PathCost:
 
 
 def attribute_costs(model: Model) -> tuple[float, ...]:
-    """Return the cost of each attribute in the model's configuration, in the schema's order; 1 by default."""
+    """Return each attribute's cost from the model's configuration, 1 by default, in the schema's order."""
     costs = dict(model.config.attribute_costs or ())
     return tuple(float(costs.get(feature.name, 1.0)) for feature in model.schema.attributes)
 

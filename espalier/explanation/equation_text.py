@@ -27,9 +27,9 @@ TINY: Final = 1e-300
 def equation_text(model: Model, answers: LinearAnswers, node: int) -> str:
     """Return a leaf's equation on one line: ``class = 11.0971 - 0.00551 × MYCT``.
 
-    The numbers are rounded. For values within the range of the training values, rounding changes the result by at most
-    about a millionth of the sum of the terms' ranges, or of the constant if there are no terms. An attribute is centred
-    if its values are far from 0 compared with their range: ``× (time - 1.7e+09)``.
+    The numbers are rounded. Within the range of the training values, rounding changes the result by at most about a
+    millionth of the sum of the terms' ranges. Without terms, the limit is a millionth of the constant. An attribute is
+    centred if its values are far from 0 compared with their range: ``× (time - 1.7e+09)``.
     """
     target = one_line(model.schema.target.name) if model.schema.target is not None else ""
     leaf = answers.leaf_model(node)

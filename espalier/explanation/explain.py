@@ -37,13 +37,13 @@ class Explanation(NamedTuple):
     Attributes:
         prediction: The prediction.
         paths: The steps of each path in ``prediction.visits``, in that order; one path unless the row is divided.
-        conditions: For a tree, the tests of the heaviest path, merged into one condition per attribute, in the order of
-            their first tests; for a list of rules, the conditions of the rule that fired.
+        conditions: For a tree, the tests of the heaviest path, merged into one condition per attribute and ordered by
+            the attribute's first test. For a list of rules, the conditions of the rule that fired.
         rule: The conditions and the prediction as a sentence.
-        contributions: By attribute, the change that its tests cause in the label's share (or in the number with which
-            the node would answer), from the root to the leaf (Saabas 2014). Only with ``full``, for a tree.
-        baseline: The label's share (or the number) at the root. Baseline and contributions add up to that of the
-            answer. None without contributions.
+        contributions: By attribute, the sum of the changes that its tests cause in the label's share or, for a
+            regression, in the predicted number (Saabas 2014). Only with ``full``, for a tree.
+        baseline: The label's share (or the number) at the root. Baseline and contributions add up to the label's share
+            (or the number) in the answer. None without contributions.
         passed_over: Only with ``full``, for a list of rules: the rules before the one that fired, in order, each with
             the first of its conditions that does not hold.
         shap: Shapley values (path-dependent, Lundberg et al. 2018) and a baseline. Together they add up to the label's
@@ -138,7 +138,7 @@ def explain_each(
 ) -> list[Explanation | RowError]:
     """Explain each row. For an invalid row, return a `RowError`; its faults have paths ``/{attribute}``.
 
-    The arguments are those of `explain`.
+    The arguments are those of `explain`, without `progress`.
 
     Raises:
         RowError: One row is given instead of a list.
@@ -153,7 +153,7 @@ class _Explainer:
     """Explains encoded rows.
 
     Raises `TooLarge` once the rows that take several branches have more than `most_steps` steps together (None: no
-    limit). At most `espalier.MAX_VISITS` paths of a row count.
+    limit). Of each row, at most `espalier.MAX_VISITS` paths are counted.
     """
 
     def __init__(self, model: Model, detail: str, missing: str | None, most_steps: int | None) -> None:

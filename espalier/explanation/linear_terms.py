@@ -20,7 +20,7 @@ class LinearTerm:
     Attributes:
         categories: For a nominal attribute: the categories for which `column` is 1; None otherwise.
         value: The row's value; None if it is missing or unseen.
-        column: The number that the coefficient multiplies: the value, an ordinal's code, or 1 or 0 for `categories`.
+        column: The coefficient's factor: the value clipped to ±1e150, an ordinal's code, or 1 or 0 for `categories`.
         coefficient, contribution: The coefficient after smoothing, and its product with `column`.
         reason: ``value``, or why the row has no value: ``missing`` or ``unseen``.
         imputed: The value that replaced a missing or unseen one; None otherwise.

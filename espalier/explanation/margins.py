@@ -3,7 +3,7 @@
 The bound is computed in one pass up the tree. At a test of a fixed attribute, the margins of the branches are added up,
 weighted by the row's shares. At any other test, the smallest margin counts. The bound is never too high, so a positive
 bound proves that the answer is forced. It may be too low if several branches take a share of the row and test the same
-attribute.
+attribute. A margin is the share of the answer's class minus that of another class; a number is bounded on both sides.
 """
 
 from collections.abc import Collection
@@ -32,7 +32,7 @@ class MarginBounds:
     """Margin bounds of one answer to one row."""
 
     def __init__(self, model: Model, predictor: TreePredictor, flow: RowFlow, *, answer: float) -> None:
-        """Prepare the bounds of `answer`, which is the code of a class or a number."""
+        """Prepare the bounds of `answer`, which is a class code or a number."""
         self.tree, self.flow, self.value, self.answer = model.tree, flow, predictor.value, answer
         self.table = answer_table(model)
         self.n_classes = len(predictor.classes)
@@ -57,7 +57,7 @@ class MarginBounds:
         return True
 
     def _smallest(self, values: Floats, decided: Mask) -> Floats:
-        """Return the bounds at the root. Overwrite `values`, the nodes' margins as leaves: float64 (nodes, bounds)."""
+        """Return the root's bounds. Overwrite `values`, each node's margins as a leaf: float64 (nodes, bounds)."""
         flow = self.flow
         for level in reversed(tree_levels(self.tree).levels):
             tests, below = level.tests, values[level.children]
@@ -72,6 +72,6 @@ class MarginBounds:
 
 
 def top_class(model: Model) -> Ints:
-    """Return the class that each node's shares, or the operating point if there is one, select: int32 (nodes)."""
+    """Return each node's class by its shares and the operating point, if there is one: int32 (nodes)."""
     shares, point = answer_table(model), model.operating_point
     return (shares.argmax(axis=1) if point is None else point.decide_each(shares)).astype(np.int32)

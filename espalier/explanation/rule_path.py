@@ -12,7 +12,7 @@ from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
 
 
 def rule_sentence(model: Model, number: int) -> str:
-    """Return rule `number` as a sentence; the default, number `n_rules`, is ``otherwise No`` or ``always No``."""
+    """Return rule `number` as a sentence; the default rule, number `n_rules`, is ``otherwise No`` or ``always No``."""
     rules, word = model.rules, format_answer(rule_predictor(model).answers[number])
     if number == rules.n_rules:
         return f"otherwise {word}" if rules.rules else f"always {word}"

@@ -138,7 +138,7 @@ class _Game:
             np.add.at(added, self.tree.feature[self.tree.parent[level.children]], (slope * below) @ weights)
 
     def _add_ends(self, added: Floats, products: Floats, sums: Floats, points: Floats, weights: Floats) -> None:
-        """Add the answers of tests at which the row ends; each test counts as another leaf with share 1 and cover 0."""
+        """Add the answers of tests at which the row ends. Each such test counts as a further leaf: share 1, cover 0."""
         ends = np.flatnonzero(self.flow.branch == STOP)
         if not len(ends):
             return

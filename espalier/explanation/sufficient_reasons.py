@@ -7,8 +7,8 @@ reason (Izza, Ignatiev and Marques-Silva 2022, *On tackling explanation redundan
 exponentially many minimal reasons, and finding a smallest one is NP-hard; at most `MAX_REASONS` are returned.
 
 If several leaves answer together, or a surrogate decides, even checking whether one set is sufficient is coNP-hard, as
-for a sum of trees. Then an attribute is left out only if `MarginBounds` proves that the answer stays without it. If the
-bounds cannot be used, all attributes that were read stay. Such a set forces the answer, but fewer may be enough.
+for a sum of trees. Then an attribute is left out only if `MarginBounds` proves that the others still force the answer.
+If the bounds cannot be used, all attributes that were read stay. Both results force the answer; fewer may be enough.
 """
 
 from collections.abc import Iterable, Sequence
@@ -67,7 +67,7 @@ def sufficient_reasons(
 ) -> tuple[SufficientReason, ...]:
     """Return up to `MAX_REASONS` reasons. The first prefers attributes in `tested`; the others are sorted by size.
 
-    `tested` has the indexes of the attributes that tests and surrogates on the path read, in that order. In a
+    `tested` has the indexes of the attributes that tests and surrogates on the path read, from the root on. In a
     regression, a reason forces exactly the predicted number.
     """
     if prediction.n_visits > 1 or flow.surrogates_used:
@@ -137,7 +137,7 @@ def _answers_otherwise(
 
 
 def _terms_of_equal_leaves(model: Model, linear: LinearAnswers, prediction: Prediction) -> dict[int, list[int]]:
-    """Return the attributes of the terms of each leaf whose linear model predicts the same number for the row."""
+    """Return, by leaf, the attributes of each linear model that predicts the same number for the row."""
     leaves = np.flatnonzero(model.tree.test == LEAF).astype(np.int32)
     row = np.array(prediction.row.values)[:, None]
     equal = leaves[linear.many(leaves, row) == prediction.value]

@@ -41,8 +41,8 @@ class TreeLevels:
 
     Attributes:
         levels: The levels, the root first; none if the root is a leaf.
-        previous: int32 (n); for a test, the node on its path (perhaps itself) that is a child of the nearest earlier
-            test of the same attribute; -1 without such a test, and at leaves.
+        previous: int32 (n); for a test of attribute A, the last node on its path, itself included, whose parent tests
+            A; -1 without such a node, and at leaves.
         before: int32 (n); `previous` of each node's parent; -1 for the root.
         cover: float64 (n); the node's share of the training weight of its parent's children; 1 at the root.
         share: float64 (n); the share of a row with a missing value that the node gets from its parent; 1 at the root.
@@ -82,7 +82,7 @@ def tree_levels(tree: Tree) -> TreeLevels:
 
 
 def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
-    """Multiply each node's factor by the product at its ancestor ``above[node]``, if that is not -1: float64 (n)."""
+    """Return each node's factor times the product at its ancestor ``above[node]`` (-1: no ancestor): float64 (n)."""
     products = factors.copy()
     for level in levels.levels:
         other = above[level.children]

@@ -85,7 +85,7 @@ def cases_of(model: Model, program: Program) -> list[Case]:
 
 
 def _narrowed(part: Part, step: Step) -> dict[int, Part]:
-    """Return `part` limited to the values that lead from `step` to each of its targets, if there are any, by target."""
+    """Return, by target of `step`, `part` limited to the values that lead there. Omit targets without values."""
     codes = dict[int, set[int]]()
     for code in part.codes or ():
         target = step.targets[int(code > step.threshold) if step.kind == CUT else code]

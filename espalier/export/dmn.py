@@ -150,7 +150,7 @@ def _number_cells(part: Part, numbers: Sequence[float]) -> list[str]:
 
 
 def _interval(above: float, end: float, sign: str = "<=", bracket: str = "]") -> str:
-    """Return the test for numbers above `above` and up to `end`; ``<`` and ``)`` exclude `end` itself."""
+    """Return the test for numbers above `above` and up to `end`; the sign ``<`` and the bracket ``)`` exclude `end`."""
     if math.isinf(above):
         return f"{sign} {_literal(end)}"
     return f"> {_literal(above)}" if math.isinf(end) else f"({_literal(above)}..{_literal(end)}{bracket}"

@@ -127,7 +127,7 @@ def export_model(
 
 
 def applicable_exports(model: Model, *, missing: str | None = None) -> dict[str, str | None]:
-    """Return, by the names of `EXPORTS`, why the model cannot be exported to each format; None if it can.
+    """Return, for each format in `EXPORTS`, why the model cannot be exported to it; None if it can.
 
     Raises:
         ConfigError: There is no such strategy for missing values, or the model cannot use it.

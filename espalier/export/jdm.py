@@ -2,11 +2,11 @@
 
 Engines compute with decimals of at most 28 places. A threshold is written as the shortest decimal that reads back as
 the same double. The JavaScript engine reads all digits of an input, so it compares like doubles. The Python engine
-rounds an input to 15 or 16 significant digits: an input of at most 15 digits is on the same side of a threshold as its
-double, but longer inputs that round to the same digits are not distinguished.
+rounds an input to 15 or 16 significant digits. An input of at most 15 digits is on the same side of a threshold as its
+double. Longer inputs that round to the same digits are not distinguished.
 
-Attributes that no case tests are no inputs. Every rule has a cell for every input, since some engines take a rule
-without the cell as one that does not hold.
+An attribute that the model does not test is not an input. Every rule has a cell for every input: in some engines, a
+rule that lacks a cell does not hold.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Why a model cannot be expressed in a format: names, types, numbers that become equal, or limits of SQL and ONNX.
 
-A function ``…_obstacle`` returns the reason, or None if there is none. Those for SQL and ONNX are not in the modules
-that write the files, so that only writing a file needs sqlglot or onnx.
+A function ``…_obstacle`` returns the reason, or None if there is none. `sql_obstacle` and `onnx_obstacle` are here, not
+in the modules that write the files: only these modules import sqlglot or onnx.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -62,7 +62,7 @@ def type_of(label: Label) -> str:
 
 
 def sql_obstacle(dialect: str, model: Model, program: Program) -> str | None:
-    """Return why a model cannot be expressed exactly in a dialect, or that sqlglot is missing; None if it can."""
+    """Return why a model cannot be expressed exactly in an SQL dialect, or that sqlglot is missing; None if it can."""
     if find_spec("sqlglot") is None:
         return "the export needs sqlglot: pip install 'espalier[sql]'"
     columns = [*model.schema.attributes, *filter(None, [model.schema.target])]
@@ -94,7 +94,7 @@ def _of_sql_column(feature: Feature, dialect: str) -> str | None:
 
 
 def onnx_obstacle(model: Model, program: Program) -> str | None:
-    """Return why a model cannot be expressed exactly, or that onnx is missing; None if it can."""
+    """Return why a model cannot be expressed exactly in ONNX, or that onnx is missing; None if it can."""
     if find_spec("onnx") is None:
         return "the export needs onnx: pip install 'espalier[onnx]'"
     reasons = (*_of_onnx_inputs(model), number_obstacle(model, "ONNX"), flat_obstacle(model, program))

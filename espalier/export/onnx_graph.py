@@ -1,14 +1,14 @@
-"""Write a model as an ONNX graph. Inputs: the attributes. Outputs: label and probabilities, or value; and the leaf.
+"""Write a model as an ONNX graph. Inputs: the attributes. Outputs: label, probabilities and leaf, or value and leaf.
 
-Every input becomes numbers: a category becomes its code, a missing value or an unseen category becomes NaN. A tree
+Every input becomes numbers: a category becomes its code; a missing value or an unseen category becomes NaN. A tree
 ensemble of doubles finds a row's *place*, the index of its answer. The outputs are taken from tables at this place::
 
     wind ── LabelEncoder ──┐                                        ┌─ Gather ── label
     temperature ───────────┴─ Concat ── TreeEnsemble ── place ──────┼─ Gather ── probabilities
                                                                     └─ Gather ── leaf
 
-A tree becomes one tree of the ensemble. A list of rules becomes one tree per rule, whose value is the place of the rule
-if it holds, else the place of the default. The least of these places belongs to the first rule that holds.
+A tree becomes one tree of the ensemble. A list of rules becomes one tree per rule. If the rule holds, the tree's value
+is the rule's place, else the place of the default. The least of these places belongs to the first rule that holds.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 A place is an index into ``Program.answered``. A node of many branches becomes a binary search: it tests for the
 categories of half of the branches, then of half of these, and so on. A missing value is in no set, so the branch of
-missing values has no set: a row takes it if no test holds::
+missing values has no test: a row takes this branch if no test holds::
 
     wind: weak→1, strong→2, absent→2          wind ∈ {weak}?  yes → 1
                                                               no  → 2
@@ -76,7 +76,7 @@ class Ensemble:
 
     @classmethod
     def of_rules(cls, program: Program) -> "Ensemble":
-        """Return an ensemble of one tree per rule, whose value is the rule's place if it holds, else the default's."""
+        """Return an ensemble: a tree per rule, with the rule's place if the rule holds, else the default's."""
         places, steps = _places(program), program.steps
         ensemble, default = cls(), len(places) - 1
         ends = [at for at, step in enumerate(steps) if step.kind == ANSWER]

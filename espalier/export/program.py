@@ -2,7 +2,7 @@
 
 Step i of a tree is node i; further steps follow the nodes. In a rule list, each condition is one or more steps. If a
 condition holds, its last step jumps to the next condition or, after the last condition, to the rule's answer. If it
-does not hold, a step jumps to the first step of the next rule::
+fails, one of its steps jumps to the first step of the next rule::
 
     step    0              1        2
             wind: weak→1   answer   answer
@@ -65,7 +65,7 @@ class LinearLeaf:
     """The equation of a linear leaf: intercept + Σ coefficient · column, added in this order and clipped to ±1e150.
 
     Attributes:
-        terms: (attribute, codes, coefficient). The column is 1 for the codes, else 0; without codes, the clipped value.
+        terms: (attribute, codes, coefficient). Column: 1 for these codes, else 0; without codes, the clipped value.
     """
 
     intercept: float
@@ -78,7 +78,7 @@ class Program:
 
     Attributes:
         steps: The steps.
-        codes: Class code of each node, or of each rule and, last, the default; empty for a regression.
+        codes: Class code of each node, or of each rule and then of the default; empty for a regression.
         table: float64, a row for each node, or for each rule and the default. The row has the share of each class; for
             a regression, only the value.
         linear: The equations of linear leaves, by node; empty if leaves are constants.

@@ -1,7 +1,7 @@
 """Write a model as an SQL query; sqlglot writes names, literals and types for each dialect.
 
 The leaf of a row is computed without nested CASE expressions, which some databases refuse. The other columns
-(label and probability, or value; text of the rule) are then computed from the leaf::
+(label and probability, or value, and the rule's text) are then computed from the leaf::
 
     WITH espalier_leaves AS (SELECT t.*, CASE WHEN … THEN 1 … END AS espalier_leaf FROM table t)
     SELECT t.*, CASE WHEN espalier_leaf IN (1, …) THEN 'yes' … END AS espalier_label, … FROM espalier_leaves t
@@ -69,7 +69,7 @@ class _Query:
         return exp.Identifier(this=name, quoted=True).sql(dialect=self.dialect)
 
     def leaf(self, cases: Sequence[Case]) -> str:
-        """Return the expression of the number of a row's leaf or rule."""
+        """Return the SQL expression for the number of the row's leaf or rule."""
         branches, default = [], None
         for case in cases:
             conditions = [text for part in case.parts if (text := self.condition(part)) is not None]
@@ -114,7 +114,7 @@ class _Query:
         return self._limited(" + ".join(terms))
 
     def _value(self, place: int, imputed: float) -> str:
-        """Return the expression of a number, or an ordered category's code, with missing values imputed."""
+        """Return the expression of a number or of an ordered category's code; missing values are imputed."""
         if not self.attributes[place].coded:
             known = self.condition(Part(place, absent=False)) or "1 = 1"
             return _case([(known, self.columns[place])], self._double(imputed))

@@ -116,7 +116,7 @@ def known_codes(model: Model) -> list[dict[tuple[str, Label], int]]:
 
 
 def category_literals(model: Model, literal: Callable[[Label], str]) -> list[list[list[str]]]:
-    """Return, for each attribute, the literals of each category by its code. Equal integers and floats have one.
+    """Return, for each attribute, the literals of each category by its code. An integer and an equal float share one.
 
     Labels of another type than the first category are left out.
     """

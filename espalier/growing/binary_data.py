@@ -42,13 +42,13 @@ class RowData:
         return RowData(self.kind, self.is_numeric, self.row_bits, self.width, len(places), *arrays_of_rows)
 
     def rows_of(self, entries: Array) -> Array:
-        """Return the row number in each entry of an order, its low `row_bits` bits, uint32 (entries)."""
+        """Return the row number of each entry of an order: its lower `row_bits` bits, uint32 (entries)."""
         rows: Array = entries & np.uint32((1 << self.row_bits) - 1)
         return rows
 
 
 def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
-    """Return whether the binary grower can grow the tree. Cut points and validation rows are not considered."""
+    """Return whether the binary grower can grow the tree. The caller must exclude cut points and validation rows."""
     return (
         parameters.criterion in CRITERIA
         and parameters.numeric == c.BEST
@@ -163,8 +163,8 @@ def row_bits_of(n_classes: int) -> int:
 def numbered_rows(data: TrainingData) -> Array:
     """Return each row's entry in an order, uint32 (rows).
 
-    The lower bits are the row number; `row_bits_of` is their number. The bits above are the row's class if all rows of
-    a classification have weight 1, else 0.
+    The lower bits are the row number; `row_bits_of` returns how many there are. In a classification whose rows all have
+    weight 1, the bits above are the row's class. Otherwise they are 0.
     """
     numbers = np.arange(data.n_rows, dtype=np.uint32)
     if _kind_of_rows(data) > b.CLASSES:
@@ -173,7 +173,7 @@ def numbered_rows(data: TrainingData) -> Array:
 
 
 def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
-    """Return the code of each row, uint8 (rows), and the number of codes. The code of a number is its rank.
+    """Return the code of each row, uint8 (rows), and the number of codes. Numeric values are coded by rank.
 
     Return None if there are more than `MAX_CODES` categories in the schema or distinct values in the column.
     """

@@ -2,7 +2,7 @@
 
 Its trees equal those of the general grower. First, nodes with more than 1 / (2 · threads) of all rows are split one by
 one, and all threads work on the columns of the same node. Then each thread takes one node at a time
-(`espalier.growing.parallel`). It splits a large node, and grows a small node to its leaves by one kernel call. The same
+(`espalier.growing.parallel`). A large node is split. A small node is grown to its leaves by one kernel call. The same
 kernels split all nodes, so the number of threads does not change the tree.
 """
 
@@ -55,7 +55,7 @@ def grow_binary(
 
 
 def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: ThreadPoolExecutor) -> Nodes:
-    """Join the parts of a tree, and derive the thresholds, values, branch weights and fallbacks that they lack."""
+    """Join the parts of a tree, and derive the thresholds, values, branch weights and fallbacks that the parts lack."""
     first_child = joined(parts, lambda part: part.numbers(part.ints[:, b.FIRST_CHILD]))
     feature = joined(parts, lambda part: part.ints[:, b.FEATURE])
     beside = joined(parts, lambda part: part.ints[:, b.LAST_LEFT : b.FIRST_RIGHT + 1])
@@ -96,7 +96,7 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Write the thresholds: midpoints of two rows' values or, if `observed`, the largest training values up to them.
+    """Write thresholds: midpoints of two rows' values; if `observed`, the largest training value up to each midpoint.
 
     beside: int32 (nodes, 2); the two rows of a node: the last one of its left branch, the first of its right branch.
     """
@@ -121,7 +121,7 @@ def _write_thresholds(
 
 @dataclass(frozen=True, slots=True)
 class _Job(Job):
-    """A node. `constant`, uint8 (columns, sorted ones first), is 1 for the columns known to be constant in its rows."""
+    """A node. constant: uint8 (columns, sorted ones first), 1 if a column is known to be constant in this node."""
 
     constant: Array
 

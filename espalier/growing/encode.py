@@ -23,7 +23,7 @@ NO_CODES: Final = np.zeros(0, np.int32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnShape:
-    """The properties of a column except its cells; see `EncodedColumns`."""
+    """The properties of a column except its codes and values; see `EncodedColumns`."""
 
     kind: int
     n_codes: int
@@ -61,7 +61,7 @@ def column_shapes(data: TrainingData, config: TrainingConfig, recodes: Sequence[
 
 
 def column_table(shapes: Sequence[ColumnShape], codes: Array, values: Sequence[Array], **first: int) -> Any:
-    """Return the `EncodedColumns` of some columns. `first` may contain its `first_attribute`."""
+    """Return the `EncodedColumns` of some columns. `first` is empty or sets its `first_attribute`."""
     is_ordered = np.array([shape.kind != constants.NOMINAL_KIND for shape in shapes], np.bool_)
     return EncodedColumns(
         codes=codes,
@@ -95,7 +95,7 @@ def kind_of(feature: Feature, config: TrainingConfig) -> int:
 
 
 def encode_column(data: TrainingData, kind: int, place: int, coded: Ints, order: Ints | None) -> tuple[Floats, Ints]:
-    """Write an attribute's codes to `coded` and, if `order` is given, its presorted order to it; both are int32 (rows).
+    """Write an attribute's codes to `coded`, and its presorted order to `order` unless None. Both are int32 (rows).
 
     Return the attribute's values and its recode table; see `value` and `recode` of `EncodedColumns`.
     """

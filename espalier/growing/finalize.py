@@ -192,7 +192,7 @@ def _code_lengths(feature: Ints, test: Array, n_categories: Sequence[int]) -> In
 
 
 def _codes(table: Ints, first: Ints, lengths: Ints) -> tuple[Ints, Ints]:
-    """Return where the entries of each test begin, int32 (tests + 1), and the entries."""
+    """Return where the category branches of each test begin, int32 (tests + 1), and the branches, int32."""
     start, entries = _slices(first, lengths)
     return start, table[entries]
 

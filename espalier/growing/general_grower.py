@@ -1,9 +1,9 @@
 """The general grower: grows the tree of any configuration.
 
-Each job calls `grow_tree` for one node. A node of many rows is only split, and its children become further jobs, except
-a child with as many rows as the node. A node of few rows is grown to its leaves. Before a node below the root is grown,
-its rows are numbered from 0, and their codes, targets and orders are copied to separate tables in the form of the
-root's tables. The rows of a node and their order do not depend on the number of threads, so neither does the tree.
+Each job calls `grow_tree` for one node. A node of few rows is grown to its leaves. A node of many rows is only split,
+and its children become further jobs. If a child has as many rows as the node, the same job splits the child, too.
+Before a node below the root is grown, its rows are numbered from 0, and their codes, targets and orders are copied to
+separate tables. The rows of a node and their order do not depend on the number of threads, so neither does the tree.
 """
 
 import threading
@@ -120,7 +120,7 @@ def raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Job(Job):
-    """A node, the table that contains its rows, and the table's row sequences, in which these rows are a range."""
+    """A node, the table of its rows, and the table's row sequences. The node's rows are a range of each sequence."""
 
     task: Task
     master: Array

@@ -103,7 +103,7 @@ def finished_tree(
 
 
 def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
-    """Return the configuration as `GrowParameters`, with those figures of the data that the limits depend on."""
+    """Return the configuration, and the figures of the data that kernels need, as `GrowParameters`."""
     root_sd, root_weight = 0.0, float(data.n_rows)
     if not np.all(data.weight == 1.0):
         root_weight = math.fsum(data.weight)

@@ -58,9 +58,9 @@ def fit_linear_models(
 
     The fit is weighted least squares with a ridge of 1e-8 on standardised regressors. A standardised coefficient above
     1.5 standard deviations of the target shows that regressors are collinear. While a coefficient exceeds this limit,
-    the regressor with the largest one is left out, as in Weka. Then the regressor with the smallest coefficient is
-    dropped as long as this improves the model by the criterion of M5 (Wang and Witten 1997; Quinlan 1992): see
-    `linear_fit.fit_and_drop`.
+    the regressor with the largest coefficient is left out, as in Weka. Then the regressor with the smallest
+    coefficient is dropped, as long as this improves the model by the criterion of M5 (Wang and Witten 1997; Quinlan
+    1992): see `linear_fit.fit_and_drop`.
 
     Raises:
         Cancelled: `progress` was stopped.

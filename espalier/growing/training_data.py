@@ -96,7 +96,7 @@ def with_imputed(
 
 
 def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
-    """Return int32 (attributes): 1 for a nominal attribute with 0.3 · total weight or more categories, else 0.
+    """Return int32 (attributes): 1 for a nominal attribute with at least 0.3 · (total weight) categories, else 0.
 
     The limit is that of C4.5. Under ``ordered_binaries``, the result is 0 for all attributes.
     """

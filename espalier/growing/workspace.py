@@ -69,8 +69,8 @@ def new_categories(n_present: int, n_categories: int, n_classes: int) -> Any:
 def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> bool:
     """Return whether one call must grow the whole tree.
 
-    It must if a node's split may depend on validation rows, on the ranks of all targets, on other pending nodes or,
-    with costs, on the attributes that nodes above it test. Surrogates need one call, too: all are in one table.
+    It must if splits depend on validation rows, on the ranks of all targets, on other pending nodes or (with costs) on
+    attributes that are tested above the node. Surrogates need one call, too: all surrogates are in one table.
     """
     return (
         validation is not None

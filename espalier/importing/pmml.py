@@ -72,8 +72,8 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
 
     Args:
         content: The document, in UTF-8 or in the encoding that its XML declaration names.
-        missing: With ``majority``, a row goes down the heaviest branch of a tree if the document gives no answer to its
-            missing value, and a condition of a rule list does not hold; with None, such a document is refused.
+        missing: Applies if the document gives no answer to a missing value. With ``majority``, the row goes down the
+            heaviest branch of a tree, or a condition of a rule list does not hold. With None, the document is refused.
 
     Raises:
         DocumentError: Not such a document, or a part cannot be imported exactly; the message gives the line if known.
@@ -215,7 +215,7 @@ def _read_tree(
 
 
 def _refuse_unanswered(columns: Iterable[Field], majority: str) -> None:
-    """Refuse a field without an answer to its missing value. Those that a tree tests are refused at the test."""
+    """Refuse fields without an answer to a missing value. Those that a tree tests have been refused at the test."""
     for field in columns:
         if not field.has_answer:
             raise field.element.refused(

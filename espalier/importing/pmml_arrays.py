@@ -58,7 +58,7 @@ def tree_of(drafts: Sequence[Draft], answers: Mapping[int, Answer], places: Mapp
 def _figures(drafts: Sequence[Draft], answers: Mapping[int, Answer], n_classes: int) -> tuple[Floats, Floats]:
     """Return the weights and the statistics of the nodes: as their elements give them, or pooled from the children.
 
-    If no leaf has any rows, each class counts as one row: otherwise, the root would give all leaves its shares.
+    If the root has no rows, its weight becomes 1.
     """
     stats = np.zeros((len(drafts), n_classes or 3))
     weight = np.zeros(len(drafts))

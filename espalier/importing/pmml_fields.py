@@ -61,7 +61,7 @@ class Field:
         return self.feature.coded
 
     def code(self, text: str, element: Element) -> int:
-        """Return the code of a category. If the field does not list it, add it if `is_open`, else return OTHER."""
+        """Return the code of a category. An unlisted category is added if `is_open`; else its code is OTHER."""
         label = self.label(text, element)
         key = label if isinstance(label, str) else repr(float(label))  # 1 and 1.0 of a double are one category
         if key not in self.codes and self.is_open:
@@ -74,9 +74,9 @@ class Field:
         return replace(self.feature, categories=tuple(self.labels))
 
     def label(self, text: str, element: Element) -> Label:
-        """Return `text` as a category of the data type: boolean, text or number (int if digits only, ≤ MAX_INTEGER).
+        """Return `text` as a category: boolean, text or number (int if it has only digits and is at most MAX_INTEGER).
 
-        An integer beyond MAX_INTEGER is the text of its digits, since doubles do not distinguish all such integers.
+        Under type integer, a larger number is the text of its digits: doubles do not distinguish all such integers.
         """
         if self.data_type == "boolean":
             if text not in ("true", "false", "0", "1"):
@@ -99,7 +99,7 @@ class Field:
         return value
 
     def at_most(self, text: str | None, element: Element, *, strictly: bool) -> float:
-        """Return the largest double ≤ the number in `text` (< if `strictly`), both rounded to the field's precision."""
+        """Return the largest double that is ≤ the number in `text` (< if `strictly`) at the field's precision."""
         if text is not None and text.strip() in INFINITIES:
             value = INFINITIES[text.strip()]
             if not strictly or value < 0:

@@ -79,7 +79,7 @@ class Budget:
         self.steps = 0
 
     def spend(self, element: Element, n_steps: int) -> None:
-        """Add the steps that `element` takes to the count.
+        """Add to the count the steps that `element` takes.
 
         Raises:
             DocumentError: The count exceeds `MAX_STEPS`.
@@ -199,7 +199,7 @@ def _compared(element: Element, field: Field, name: str, text: str) -> frozenset
 
 
 def _number(label: Label) -> float:
-    """Return a number. An integer that is the text of its digits (see `Field.label`) keeps all of them."""
+    """Return the number of a category. An integer that is stored as text (see `Field.label`) keeps all its digits."""
     return int(label) if isinstance(label, str) else label
 
 

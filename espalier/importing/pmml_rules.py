@@ -17,7 +17,7 @@ Drafted = tuple[tuple[tuple[Field, Domain, bool | None], ...], Answer]
 
 
 def is_rule_list(model: Element, fields: Mapping[str, Field], budget: Budget) -> bool:
-    """Return whether a model is a RuleSetModel, or a tree of depth 1 without missing-value strategy, with an "and"."""
+    """Return True for a RuleSetModel, or a depth-1 tree with an "and" of several fields and no missingValueStrategy."""
     if model.name == "RuleSetModel":
         return True
     root = model.first("Node")
@@ -54,7 +54,7 @@ def draft_rules(model: Element, fields: Mapping[str, Field], target: Field, budg
 
 
 def rule_list(drafts: Sequence[Drafted], attributes: Mapping[str, Feature], n_classes: int) -> RuleList:
-    """Return drafted rules as a list of rules."""
+    """Return drafted rules as a `RuleList`."""
     rules = [_rule(conditions, answer, attributes, n_classes) for conditions, answer in drafts]
     return RuleList(tuple(rules[:-1]), rules[-1], exclusive=False)
 

@@ -3,7 +3,7 @@
 PMML tries the children of a node in order, and each child has a separate predicate. Here, consecutive children that
 test the same field become one test; rows that match none of these children go on to the next children::
 
-    x ≤ 1 → a      x ≤ 1 ┬ a         Along a path, the values that a field can still have are known, so that
+    x ≤ 1 → a      x ≤ 1 ┬ a         Along a path, the values that a field can still have are known.
     x > 1 → b            └ b         ``x > 1`` is not tested, because it holds for all values left.
 """
 
@@ -261,7 +261,7 @@ class TreeCompiler:
     def _reconciled(
         self, state: State, tested: Field, values: list[tuple[Domain, Target]], absent: Target | None
     ) -> Split:
-        """Return the test with one target for missing values and categories that the field does not list."""
+        """Return the test, with one target for both missing values and categories that the field does not list."""
         children = self.children[id(state.node)]
         after_all = {("rest", len(children)): STOP if self.stops else NO_ANSWER}
         values = [(domain, after_all.get(target, target)) for domain, target in values]

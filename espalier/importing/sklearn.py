@@ -1,6 +1,6 @@
 """Fitted decision trees of scikit-learn as models.
 
-scikit-learn rounds each number of a row to 32 bits before it compares it; Espalier compares doubles. Each threshold is
+scikit-learn rounds each number of a row to 32 bits and then compares; Espalier compares doubles. Each threshold is
 therefore replaced by the greatest double that, rounded to 32 bits, is at most the threshold. So every double takes the
 same branch as in scikit-learn.
 """
@@ -38,7 +38,7 @@ NODES: Final = "sklearn.tree._tree.Tree"
 SQUARES: Final = frozenset({"squared_error", "friedman_mse"})
 """Criteria whose impurity is the variance."""
 BELOW_OVERFLOW: Final = math.nextafter(2.0**128 - 2.0**103, 0.0)
-"""The greatest double that is rounded to a finite number of 32 bits."""
+"""The greatest double that is still finite after rounding to 32 bits."""
 MAX_UNPACKED_BYTES: Final = 2**30
 """Maximum unpacked size of a skops file, which is a zip archive and is read into memory."""
 
@@ -83,15 +83,15 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
 def from_skops(content: bytes, *, target: str = "target") -> Model:
     """Return a model that gives the same answers as a decision tree of scikit-learn that was saved by skops.
 
-    No code in the file is run. A file is refused if it has a type that skops does not trust, unless it is the type
-    of scikit-learn that holds the nodes of a tree.
+    No code in the file is run. A file is refused if it has a type that skops does not trust. The only exception is
+    the type in which scikit-learn holds the nodes of a tree.
 
     Args:
         content: The bytes that ``skops.io.dumps`` returned.
         target: Name of the column that the model predicts.
 
     Raises:
-        NotApplicable: skops is not installed, or `content` is not such a file, is too large or has another content.
+        NotApplicable: skops is not installed, or `content` is too large or holds no tree that `from_sklearn` accepts.
     """
     try:
         from skops import io  # noqa: PLC0415 - an extra
@@ -119,7 +119,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
 def last_double(threshold: float) -> float:
     """Return the greatest double that, rounded to 32 bits, is at most `threshold`.
 
-    A finite `threshold` below the 32-bit range is returned unchanged; an infinite one gives the largest double, signed.
+    Exceptions: a finite `threshold` below the 32-bit range or above `BELOW_OVERFLOW` is unchanged; ±inf gives ±1.8e308.
 
     >>> last_double(2.5)
     2.5000001192092896
@@ -215,7 +215,7 @@ def _tree(peer_tree: Any, *, classifies: bool, is_variance: bool) -> Tree:
 
 
 def _preorder(left: list[int], right: list[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Return (scikit-learn's node numbers in preorder, the position of each node's parent in this order or -1)."""
+    """Return scikit-learn's node numbers in preorder, and each node's parent as an index in this order (root: -1)."""
     order, parents, stack = list[int](), list[int](), [(0, -1)]
     while stack:
         node, parent = stack.pop()

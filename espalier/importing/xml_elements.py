@@ -119,12 +119,12 @@ def read_xml(content: bytes, *, namespaces: tuple[str, ...], ignored: frozenset[
 
     Args:
         content: The document.
-        namespaces: Legal beginnings of the namespace of an element.
+        namespaces: The namespace of each element must begin with one of these.
         ignored: Names of elements that are left out, together with their contents.
 
     Raises:
         DocumentError: The document is not well-formed, exceeds a limit, or has a document type, an unknown
-            encoding or another namespace.
+            encoding or an illegal namespace.
     """
     if len(content) > MAX_BYTES:
         raise DocumentError([Fault("", "too_large", f"must have at most {MAX_BYTES} bytes")])

@@ -83,7 +83,7 @@ class LinearModels:
         )
 
     def conditions(self, *, n_nodes: int, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
-        """Yield the conditions on the arrays (see `espalier.model.tree.Condition`). Each relies on earlier ones."""
+        """Yield conditions on the arrays (`espalier.model.tree.Condition`). Each assumes that the earlier ones hold."""
         n_terms = len(self.feature)
         yield from conditions_of_starts("linear/start", self.start, n_nodes, n_terms)
         yield from conditions_of_starts("linear/rank_start", self.rank_start, n_attributes, len(self.rank))

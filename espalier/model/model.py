@@ -29,13 +29,13 @@ class TrainingRecord:
         train: Figures on the training rows: ``n_rows`` and, if known, ``errors`` and ``accuracy``, or ``rmse`` and
             perhaps ``mae``.
         held_out: The same figures on the held-out rows; None if there are none.
-        held_out_use: None without held-out rows. ``validation`` if they were used to grow or prune this model, or a
-            model that it was made from; otherwise ``holdout``.
+        held_out_use: None without held-out rows. ``validation`` if the held-out rows were used to grow or prune this
+            model or an earlier model from which this model was made; otherwise ``holdout``.
         asked: Fingerprints of the data sets whose held-out rows were used as ``validation``.
-        backfitted: Fingerprints of the data sets whose held-out rows were added to the leaves (``backfit``). These are
-            training rows now, and cannot be used for validation again.
-        divided: Whether a training row may be divided among several leaves, so that the training figures do not follow
-            from the statistics of the leaves. None for strategies that divide no row, and in older records.
+        backfitted: Fingerprints of the data sets whose held-out rows were added to the leaves (``backfit``). These
+            rows are training rows now, and cannot be used for validation again.
+        divided: Whether a training row may be divided among several leaves. If so, the training figures do not follow
+            from the statistics of the leaves. None if the strategy divides no row, and in older records.
     """
 
     n_rows: int
@@ -64,8 +64,8 @@ class Model:
         pruning: Method and parameters of the last pruning, in training or later, as JSON; None if there was none.
         notes: Remarks for people, such as that the tree is unpruned.
         operating_point: Decides which class is predicted. None: the class with the largest share is predicted.
-        missing: The strategy for missing values if `with_missing_strategy` made this model; None: that in `config`.
-        trained: The trained model, if this one was made from it; only the trained one can be pruned or stored as JSON.
+        missing: The strategy for missing values that `with_missing_strategy` chose; None: the one in `config` is used.
+        trained: The trained model this one is derived from, if any. A derived model cannot be pruned or stored as JSON.
     """
 
     schema: Schema

@@ -16,7 +16,7 @@ FIELDS: Final = ("label", "probability")
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """A class that is predicted if its share reaches a probability, and otherwise only if there is no other class.
+    """A class that is predicted if and only if its share reaches a probability or there is no other class.
 
     Attributes:
         code: Index of the class in the schema's classes.

@@ -30,9 +30,9 @@ class Scale:
 
     Attributes:
         span: Largest minus smallest training value, to two significant digits.
-        middle: The middle between these two values, rounded to a tenth of the span's order of magnitude.
-        step: The step of which every training value is a multiple: 1 (whole numbers, or seconds of a date), 86400
-            (days in UTC), or 0 if there is none or a value exceeds ±2⁵³.
+        middle: Mean of smallest and largest training value, rounded to a tenth of the span's order of magnitude.
+        step: The largest of these steps of which every training value is a multiple: 86400 (a date in whole days of
+            UTC), or 1 (a whole number, or a date in whole seconds). 0 if neither fits, or if a value exceeds ±2⁵³.
     """
 
     span: float
@@ -85,7 +85,7 @@ def _scale(feature: Feature, column: Array) -> Scale | None:
 
 
 def _roughly(middle: float, span: float) -> float:
-    """Return `middle`, rounded to a tenth of the power of ten at or below `span`, so that it hides the extremes."""
+    """Return `middle`, rounded to a tenth of the power of ten at or below `span`; to two digits if `span` is 0."""
     if span == 0:
         return float(f"{middle:.2g}")
     digits = 1 - int(np.floor(np.log10(span)))

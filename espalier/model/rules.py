@@ -7,6 +7,7 @@ holds gives the answer.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from espalier.data.labels import Label, label_key
@@ -14,7 +15,7 @@ from espalier.data.schema import Feature
 from espalier.model.texts import condition_text, shown_bound
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Condition:
     """A condition on one attribute.
 
@@ -32,6 +33,11 @@ class Condition:
     at_most: float = math.inf
     categories: tuple[Label, ...] | None = None
     known: bool | None = None
+
+    @cached_property
+    def text(self) -> str:
+        """The condition as text, with all categories."""
+        return condition_text(self)
 
     @property
     def codes(self) -> list[int]:
@@ -53,7 +59,8 @@ class Condition:
             document["at_most"] = shown_bound(self.attribute, self.at_most)
         if self.known is not None:
             document["known"] = self.known
-        return {**document, "text": condition_text(self, most)}
+        is_whole = most is None or len(self.categories or ()) <= most
+        return {**document, "text": self.text if is_whole else condition_text(self, most)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +72,11 @@ class Rule:
             or a category that the schema does not list, only a condition with ``known=False`` holds.
         value: The answer: code of a class (int) or number (float).
         weight: Training weight of the rows that this rule answers.
-        stats: Statistics of those rows: weight of each class, or (weight, mean, sum of squared deviations). If the rule
-            answers no rows, these are the statistics of the rows for which it holds; if it holds for none, those of the
-            leaf that it was made from.
-        estimate: Estimated accuracy, or mean squared error of a regression. None if the rule is a path of a tree or the
-            default, or if the error is infinite.
+        stats: Statistics of the training rows that this rule answers: weight of each class, or (weight, mean, sum of
+            squared deviations). If the rule answers no rows, the rows for which it holds count instead. If the rule
+            holds for no rows, these are the statistics of the leaf from which it was made.
+        estimate: Estimated accuracy, or mean squared error of a regression. None for a path of a tree, for the default
+            rule, or if the error is infinite.
     """
 
     conditions: tuple[Condition, ...]
@@ -84,7 +91,7 @@ class RuleList:
     """Rules in order: the first rule that holds gives the answer, or the default if none holds.
 
     Attributes:
-        rules: The rules; a rule's number is its place.
+        rules: The rules; a rule's number is its index.
         default: The rule that answers if no other rule holds. It has no conditions, and its number is ``len(rules)``.
         exclusive: Whether at most one rule holds for any row, as for the paths of a tree. If so, the order of the rules
             does not matter.

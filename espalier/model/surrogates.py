@@ -12,7 +12,7 @@ from espalier.model.node_tests import NOMINAL, NUMERIC
 
 @dataclass(frozen=True, slots=True)
 class Surrogates:
-    """Tests used if the value of the attribute that a node tests is missing or unseen (as in rpart).
+    """Tests of other attributes, used if the value that a node tests is missing or unseen (as in rpart).
 
     The arrays describe s surrogate tests of n nodes.
 
@@ -71,7 +71,7 @@ def ragged(start: Ints, picked: Places) -> tuple[Ints, Places]:
 
 
 def is_within(values: Array, low: float, high: float) -> bool:
-    """Return whether every value is at least `low` and at most `high`; NaN is not."""
+    """Return whether every value is from `low` to `high`; False if one is NaN."""
     return bool(np.all((values >= low) & (values <= high)))
 
 
@@ -85,7 +85,7 @@ def conditions_of_starts(name: str, start: Ints, n_rows: int, n_entries: int) ->
 def surrogate_conditions(
     surrogates: Surrogates, n_children: Places, n_attributes: int
 ) -> Iterator[tuple[str, bool, str]]:
-    """Yield the conditions on the arrays (see `espalier.model.tree.Condition`). Each relies on earlier ones."""
+    """Yield conditions on the arrays (`espalier.model.tree.Condition`). Each assumes that the earlier ones hold."""
     n_tests, codes = len(surrogates.feature), surrogates.code_branch
     yield from conditions_of_starts("surrogates/start", surrogates.start, len(n_children), n_tests)
     yield from conditions_of_starts("surrogates/code_start", surrogates.code_start, n_tests, len(codes))

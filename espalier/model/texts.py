@@ -60,7 +60,7 @@ def _set_apart(text: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return the shortest text that is read as exactly this number, so that a printed rule is the applied rule.
+    """Return the shortest text that is parsed as exactly this number, so that printed rules are exact.
 
     >>> number_text(14.6155), number_text(3.0), number_text(14.838999999999999)
     ('14.6155', '3', '14.838999999999999')

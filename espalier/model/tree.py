@@ -1,7 +1,7 @@
 """A tree as an immutable struct of arrays, with its nodes in preorder.
 
-Node 0 is the root; the subtree of node ``i`` is the slice ``i : i + size[i]``. So a bottom-up computation is a loop
-from the last node to the first, a top-down computation is a loop from the first to the last, and any depth is legal::
+Node 0 is the root; the subtree of node ``i`` is the slice ``i : i + size[i]``. A bottom-up computation is a loop from
+the last node to the first, a top-down computation is a loop from the first to the last. So a tree may have any depth::
 
     node     0        1     2     3     4     5
     tests    outlook  leaf  leaf  wind  leaf  leaf
@@ -52,7 +52,7 @@ def cached_on_owner(
     """Cache the results of a function in the ``__dict__`` of its first argument, the owner: a tree or model.
 
     The other arguments, all positional, are the key. A result lives as long as its owner, as with
-    `functools.cached_property`, but the function may be in a package that the owner's package does not import.
+    `functools.cached_property`. But here the function may be in a package that the owner's package does not import.
     """
     name = f"{compute.__module__}.{compute.__qualname__}"
 
@@ -77,7 +77,7 @@ class Tree:
     """A tree of n nodes in preorder. Every array is read-only.
 
     Attributes:
-        parent: int32 (n); the parent of each node, whose number is smaller than the node's; -1 for the root.
+        parent: int32 (n); the parent of each node, -1 for the root. A parent has a smaller number than its children.
         size: int32 (n); number of nodes in the subtree, this node included; a leaf has 1.
         child_start: int32 (n+1), child: int32 (n-1); the children of each node; see the beginning of this module.
         feature: int32 (n); index of the tested attribute, -1 at a leaf.
@@ -85,9 +85,9 @@ class Tree:
         threshold: float64 (n); NaN if the test is not NUMERIC.
         code_start: int32 (n+1), code_branch: int32; at the NOMINAL test of node i, the branch of the category with code
             c is ``code_branch[code_start[i] + c]``, or -1 if not seen there in training. Other nodes have no entries.
-        fallback: int32 (n); branch of a missing or unseen value; -1: all branches (or a leaf); -2: the row ends here.
-        branch_weight: float64 (n-1); for each entry of ``child``, its share of the weight of the rows with known values
-            or, with ``missing="direction"``, of all rows.
+        fallback: int32 (n); branch of a missing or unseen value; -1: all branches; -2: the row ends here. Leaves: -1.
+        branch_weight: float64 (n-1); for each entry of ``child``, the child's share of its parent's weight. With
+            ``missing="direction"``, all rows count; otherwise, only rows with known values do.
         weight: float64 (n); training weight that reached the node.
         gain: float64 (n); gain of the node's split, NaN at a leaf.
         stats: float64 (n, k); weight of each class; in a regression, weight, mean and sum of squared deviations.
@@ -174,7 +174,7 @@ class Tree:
         return self.code_branch[self.code_start[node] : self.code_start[node + 1]]
 
     def collapsed(self, mask: Mask) -> "Tree":
-        """Return the tree in which every node of `mask`, bool (n), is a leaf. The nodes below it are removed.
+        """Return the tree in which every node of `mask`, bool (n), is a leaf. All nodes below these leaves are removed.
 
         Statistics, weight and value of the nodes that remain are unchanged.
         """
@@ -204,7 +204,7 @@ class Tree:
         return [int(place) for place in np.unique(self.feature[self.test != LEAF])]
 
     def arranged(self, nodes: Array, splits: Array) -> "Tree":
-        """Return a new tree made of `nodes` of this tree, which are given in the preorder of the new tree.
+        """Return a new tree made of `nodes` of this tree; `nodes` is in the preorder of the new tree.
 
         New node i has the weight, statistics, value and linear model of node ``nodes[i]`` of this tree, and the test,
         branches and children of node ``splits[i]``. If ``splits[i]`` is -1, the new node is a leaf.
@@ -274,7 +274,7 @@ def _all_arrays(tree: Tree) -> list[Array]:
 
 
 def _conditions(tree: Tree, n_attributes: int) -> Iterator[Condition]:
-    """Yield the conditions on the arrays. Each relies on the conditions before it."""
+    """Yield the conditions on the arrays. Each assumes that all earlier ones hold."""
     yield from _lengths(tree)
     yield from _order(tree)
     yield from _tests(tree, n_attributes)
@@ -350,7 +350,7 @@ def _amounts(tree: Tree) -> Iterator[Condition]:
 
 
 def _is_preorder(tree: Tree) -> bool:
-    """Return whether a first child directly follows its parent, and any other child its previous sibling's subtree."""
+    """Return whether each child directly follows its parent (first child) or its previous sibling's subtree."""
     begins = np.empty(tree.n_nodes - 1, dtype=np.int64)
     before = tree.child[:-1]
     begins[1:] = before + tree.size[before]

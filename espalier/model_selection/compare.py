@@ -119,7 +119,7 @@ class Comparison:
         label_noise: Share of the rows whose class was replaced by another one for training.
         results: In the order of the candidates.
         differences: The difference between the best candidate and each of the others.
-        pruning_effects: One per pair of candidates with the same configuration, of which only the first prunes.
+        pruning_effects: One per pair of candidates with the same configuration, except that only the first one prunes.
     """
 
     measure: str
@@ -133,7 +133,7 @@ class Comparison:
 
     @property
     def n_tested(self) -> int:
-        """Number of rows with weight that each candidate was tested on, of all folds together."""
+        """Number of test rows of weight above 0 per candidate, summed over the folds."""
         return len(self.results[0].misses)
 
     @property
@@ -181,9 +181,9 @@ def compare(
     """Train each candidate on the same folds (or one split) and compare the best with the others.
 
     Over folds, the test is the corrected resampled t-test (Nadeau and Bengio 2003), which accounts for overlapping
-    training sets. On one split, it is McNemar's exact test (1947) if the target is a class and all test rows have the
-    same weight. Otherwise, it is Student's paired t-test of the errors, or of the squared errors of numbers; each is
-    multiplied by the weight of its row. If all differences are equal and not 0, a sign test replaces the t-test.
+    training sets. On one split, if the target is a class and all test rows have the same weight, it is McNemar's exact
+    test (1947). On any other split, it is Student's paired t-test of the errors (in a regression: squared errors),
+    each multiplied by the weight of its row. If all differences are equal and not 0, a sign test replaces the t-test.
 
     Args:
         dataset: A data set with a target.
@@ -245,7 +245,7 @@ def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
     """Return the p-value of the mean of the differences `apart`, and the name of the test.
 
     `test_to_training` is the number of test rows per training row. If it is 0, the test is Student's paired t-test. If
-    all k differences are equal, the sign test gives p = 2 · 2^-k. If the mean is 0 or k is below 2, p is 1.
+    the mean is 0 or there are k < 2 differences, p is 1. If all are equal and not 0, a sign test gives p = 2 · 2^-k.
     """
     count = len(apart)
     mean = float(apart.mean())

@@ -63,7 +63,7 @@ class BoxContent:
 
     @property
     def width(self) -> float:
-        """Width of the widest line (or `MIN_WIDTH`) and the space beside it; the box is drawn as wide as its column."""
+        """Width of the widest line (at least `MIN_WIDTH`) plus the padding. The box is drawn as wide as its column."""
         head = (text_width(line, HEAD, bold=True) for line in self.head)
         notes = (text_width(line, NOTE) for line in self.notes)
         return math.ceil(max(MIN_WIDTH, *head, *notes, text_width(self.value, NOTE, bold=True)) + 2 * PAD)
@@ -196,7 +196,7 @@ def _fitted(texts: Sequence[str], size: float, *, most: int, bold: bool = False)
 
 
 def _weight_text(model: Model, weight: float) -> str:
-    """Return the weight of training rows as text: as a number of rows if it is whole and no row has another weight."""
+    """Return the weight of training rows as text; as a number of rows if it is whole and the rows have no weights."""
     has_weights = model.schema.weight is not None or model.config.class_weight is not None
     if not has_weights and weight == math.floor(weight):
         return f"{_number(weight)} {'row' if weight == 1 else 'rows'}"

@@ -24,8 +24,8 @@ def to_columns(
         most_nodes: Maximum number of nodes; a larger result is refused.
 
     Returns:
-        The columns. If a `depth`, or a `node` other than 0, is given, two columns are added: ``node`` has each node's
-        number in the whole tree, ``folded`` the number of leaves that are left out below each node.
+        The columns. If a `depth`, or a `node` other than 0, is given, there are two more: ``node`` is the number of
+        each node in the whole tree, and ``folded`` is the number of leaves that are left out below each node.
 
     Raises:
         ConfigError: There is no such node or depth.

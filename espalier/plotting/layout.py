@@ -58,7 +58,7 @@ def compute_layout(boxes: Sequence[Box], contents: Sequence[BoxContent]) -> Layo
 
 
 def _columns(levels: Sequence[int], contents: Sequence[BoxContent]) -> tuple[list[float], list[float]]:
-    """Return the left end and the right end of each level, which is as wide as its widest box."""
+    """Return the left end and the right end of each level. A level is as wide as its widest box."""
     widths, labels = [0.0] * (max(levels) + 1), [0.0] * (max(levels) + 1)
     for level, content in zip(levels, contents, strict=True):
         widths[level] = max(widths[level], content.width)

@@ -19,8 +19,8 @@ from espalier.rules.extract import class_dnf, extract_rules
 def to_logic(model: Model, label: Label | None = None) -> str:
     """Return the rules in the notation of logic.
 
-    A class is written as a disjunction of conjunctions. If the other classes need fewer conjunctions, a second line
-    writes the class as the negation of these. For a regression or an ordered list of rules, each line is a rule.
+    A class is a disjunction of conjunctions. If the other classes together need fewer conjunctions, a second line
+    negates the disjunction of theirs. For a regression or an ordered list of rules, each line is a rule.
 
     Args:
         model: The model.

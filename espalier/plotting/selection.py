@@ -1,7 +1,7 @@
 """Select the nodes of a tree to show: all, or those below a node or down to a depth.
 
-A view is a list of boxes in preorder. Nodes below its top may be folded: a box then hides all nodes below it, or stands
-for several branches of the node above it. Such a box says how many leaves it hides. The path of a row is never folded.
+A view is a list of boxes in preorder. A folded box hides all nodes below its own node, or stands for several branches
+of the node above. Its text says how many leaves it hides. The path of a row is never folded.
 """
 
 from collections.abc import Iterator, Mapping
@@ -83,9 +83,9 @@ def select_nodes(
     """Select the nodes that are shown.
 
     The first four arguments and the errors are those of `espalier.to_text`. Without `depth`, as many levels are shown
-    as fit into `default_boxes` (`max_boxes` if that is None). A `depth` or `path` that takes more than `max_boxes` is
-    refused. A node has at most `max_branches` boxes for its branches: the lightest branches share one box, but never
-    those on the path of the row. None means no limit.
+    as fit into `default_boxes` (if it is None, into `max_boxes`). A `depth` or `path` that takes more than `max_boxes`
+    is refused. If a node has more than `max_branches` branches, the lightest ones share one box. A branch on the path
+    of the row always has its own box, even if the node then has more boxes than that. None means no limit.
     """
     tree = model.tree
     _check(tree, node=node, depth=depth)

@@ -30,8 +30,8 @@ def to_text(
         node: The node at the top. If it is not the root, the first line has the conditions that lead to the node.
         depth: Maximum number of tests on a path; each deeper part is one line with the number of its leaves.
         path: A row, or an `Explanation` of one: the lines on its path begin with an arrow, and are never left out.
-        most_nodes: Maximum number of nodes. A `depth` that takes more is refused; without one, all levels that fit
-            are shown.
+        most_nodes: Maximum number of nodes. A `depth` that takes more is refused; without `depth`, all levels that
+            fit are shown.
 
     Raises:
         ConfigError: There is no such node or depth, or `path` is neither a row nor an explanation by this model.

@@ -41,9 +41,9 @@ class Prediction(NamedTuple):
         std: Standard deviation of the targets of the leaf's training rows around their mean or, for a linear leaf,
             around its unsmoothed model. For several leaves, the root of the mean of std² + (leaf's value − `value`)²,
             weighted by the row's shares. None for a classification.
-        support: Training weight at the leaf; for several leaves, the mean, weighted by the row's shares. If a leaf has
-            none, its `distribution` and `std` are those of the nearest ancestor that training rows reached.
-        leaf: Number of the rule or of the path's last node; for several, the one with the largest share of the row.
+        support: Training weight of the leaf or rule; for several leaves, the mean, weighted by the row's shares. If a
+            leaf has no training weight, its `distribution` and `std` are those of the nearest ancestor that has some.
+        leaf: Number of the rule, or of the last node of the path that has the largest share of the row.
         nodes: The nodes on the path to `leaf`, root first; for a rule, only its number.
         visits: The paths that the row takes, largest share of the row first; at most 100 of them.
         n_visits: Number of all paths that the row takes.

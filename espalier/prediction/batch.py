@@ -34,9 +34,9 @@ from espalier.progress import Progress
 from espalier.threads import n_threads, parallel_map
 
 TIE: Final = 1e-9
-"""If several leaves answer a row, rounding may decide between its two largest shares, or between the share of the
-operating point's label and its probability, if these differ by at most this. Then `TreePredictor`, whose sums are
-exact, predicts the row again."""
+"""If two figures that decide the class of a row differ by at most this, rounding may decide. The figures are the two
+largest shares, or the share of the operating point's class and the point's probability. If several leaves answer such a
+row, `TreePredictor`, whose sums are exact, predicts the row again."""
 MAX_BLOCK_ROWS: Final = 4_096
 MAX_UNCOPIED_ROWS: Final = 32_768
 """Maximum number of rows in a block that is read without a copy. It is limited so that results stay in the cache."""
@@ -182,8 +182,8 @@ def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Ite
     """Split the rows ``low:high`` into blocks; yield the index of each block's first row, and the block's cells.
 
     The cells are float64 or float32 (attributes, rows), in Fortran order; NaN means missing. Only tested attributes are
-    copied, or all attributes if leaves are linear; each block overwrites the copy of the block before. A matrix in
-    Fortran order without codes is not copied.
+    copied, or all attributes if leaves are linear; each block overwrites the copy of the block before. If no attribute
+    has codes, a matrix in Fortran order is not copied.
     """
     packed, n_attributes = packed_tree(model), len(model.schema.attributes)
     if isinstance(cells, EncodedMatrix) and cells.values.flags.f_contiguous and not packed.coded:

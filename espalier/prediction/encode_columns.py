@@ -195,10 +195,10 @@ def target_of(schema: Schema, dataset: Dataset) -> Array:
 def _recode(
     given: Feature, wanted: Feature, column: Array, missing: MissingValues
 ) -> tuple[Floats | None, list[Fault]]:
-    """Return an array that maps codes of `given` to those of the same categories in `wanted`, to UNSEEN or to MISSING.
+    """Return an array that maps the codes of `given` to codes of `wanted`, to UNSEEN or to MISSING; return faults, too.
 
-    Its last entry is for the code -1 (missing). It is None if both have the same codes. The faults are the cells of
-    `column` that `cell_reader` refuses in rows.
+    A category keeps its label. The array's last entry is for the code -1 (missing). The array is None if no code
+    changes. A fault counts the cells of `column` that `cell_reader` refuses.
     """
     if not wanted.coded:
         return (NOTHING if given.coded else None), []

@@ -90,7 +90,7 @@ class RowEncoder:
         return self._cell_by_cell(get, [unknown_attribute(pointer(str(name)), self.names) for name in unknown])
 
     def _cell_by_cell(self, get: Callable[[str], Any], known_faults: Iterable[Fault]) -> EncodedRow:
-        """Encode a row that is not all plain numbers; `known_faults` are its faults so far."""
+        """Encode a row one cell at a time; `known_faults` report its unknown attributes."""
         faults = list(known_faults)
         values: list[float] = []
         missing, unseen = [], []
@@ -135,7 +135,7 @@ def unknown_attribute(path: str, names: Sequence[str]) -> Fault:
 
 
 def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:
-    """Return the cells as floats if all are finite numbers; None if they must be read one by one."""
+    """Return the cells as floats; None if a cell is neither int nor float, or if their sum is not finite."""
     if not NUMBER_TYPES.issuperset(map(type, cells)):
         return None
     try:
@@ -232,7 +232,7 @@ def cell_reader(feature: Feature) -> Callable[[Any], float | str]:
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """Read lines of a text format as rows. A cell becomes the number or the category that its text stands for.
 
-    An empty cell is None. Dates, missing and other texts stay text; predicting the row reports illegal ones.
+    An empty cell is None. All other texts, such as dates, stay text. If one is illegal, the prediction reports it.
     """
     by_name = {feature.name: feature for feature in schema.features if feature.role is Role.ATTRIBUTE}
     missing = MissingValues.of(schema.missing_values)

@@ -1,6 +1,6 @@
 """The answers and class shares of a tree's nodes or of rules, one at a time or as arrays.
 
-An operating point changes only the predicted classes, and so their confidence: `with_operating_point` shares the rest.
+An operating point changes only the predicted classes and their confidence; `with_operating_point` copies only these.
 """
 
 import math
@@ -55,7 +55,7 @@ class LeafValues(dict[int, LeafValue]):
         return _class_shares(self._tree, nodes, laplace=laplace)
 
     def numbers(self, nodes: Array) -> tuple[list[float], list[float]]:
-        """Return the values of many nodes, as in `node_values`, and the standard deviations of their training rows."""
+        """Return the values of many nodes, as in `node_values`, and their standard deviations; see `Prediction`."""
         stats = self._tree.stats[_nodes_with_rows(self._tree)[nodes]]
         weight, squares = stats[:, 0], stats[:, 2]
         if self._tree.linear is not None:
@@ -91,7 +91,7 @@ def rule_answers(model: Model) -> tuple[LeafValue, ...]:
 
 @cached_on_owner
 def answer_table(model: Model) -> Floats:
-    """Return the class shares of each node or rule, float64 (nodes, classes), or its number, float64 (nodes, 1).
+    """Return the class shares of nodes or rules, float64 (nodes, classes); in a regression the values, (nodes, 1).
 
     A node without training rows has the class shares of the nearest ancestor that has some.
     """
@@ -108,9 +108,9 @@ def answer_table(model: Model) -> Floats:
 
 
 def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
-    r"""Return a model that predicts a label if its share reaches a given probability.
+    r"""Return a model that predicts a label if the label's share reaches a probability.
 
-    Otherwise it predicts the most probable other class, the first of equals. Shares, paths and leaves are the same.
+    Otherwise, the model predicts the most probable other class, the first of equals. Shares and paths are the same.
 
     Args:
         model: The model.
@@ -190,7 +190,7 @@ def _class_shares(tree: Tree, nodes: Array, *, laplace: bool) -> Floats:
 
 @cached_on_owner
 def _nodes_with_rows(tree: Tree) -> Array:
-    """Return for each node the nearest one, itself or an ancestor, that training rows reached: int64 (n)."""
+    """Return for each node the nearest node with training rows: itself or an ancestor. int64 (n)."""
     seen = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent)
     seen[0] = 0
     while bool(np.any(seen[seen] != seen)):

@@ -55,8 +55,8 @@ def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], cons
 
     Each step from a child to its parent computes p' = (n·p + k·q)/(n + k): n is the weight of the child, p is its
     smoothed answer, and q is the answer of the parent's own model (Wang and Witten 1997). So the leaf's share is the
-    product of n/(n + k) over the path without the root. For a node above the leaf, the product ends at this node and is
-    multiplied by k/(n + k), where n is the weight of the node's child on the path.
+    product of n/(n + k) over all nodes of the path but the root. The share of a node above the leaf is the product of
+    these factors from below the root down to this node, times k/(n + k) for the node's child on the path.
     """
     shares, left = [], 1.0
     for child in path[1:]:

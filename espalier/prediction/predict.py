@@ -20,8 +20,8 @@ def predict(
 
     Args:
         model: The model.
-        rows: A list of objects that map attribute names to JSON values; or a `Dataset` or table as in `train`. Of a
-            table, the columns with the names of attributes are read.
+        rows: A list of objects that map attribute names to JSON values; or a `Dataset` or table as in `train`. In a
+            table, only the columns with the names of attributes are read.
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as the model does.
         progress: Its share is updated with each row; another thread may stop it.
 
@@ -51,10 +51,10 @@ def predict_each(model: Model, rows: Any, *, missing: str | None = None) -> list
 
 
 def leaf_prediction(model: Model, leaf: int) -> Prediction:
-    """Return the prediction that a leaf or rule gives to every row that is not divided among several leaves.
+    """Return the prediction for a row that reaches only this leaf, or that this rule answers.
 
-    No row is given, so the field `row` of the prediction is empty. The number of a linear leaf differs from row to row;
-    here it is the constant of the leaf, smoothed if configured.
+    No row is given, so the field `row` of the prediction is empty. A linear leaf predicts another value for each row;
+    here, `value` is the constant of the leaf, smoothed if configured.
     """
     predictor = predictor_for(model)
     nodes = (leaf,) if isinstance(predictor, RulePredictor) else predictor.nodes_to(leaf)

@@ -1,7 +1,7 @@
 """Rows to predict, from a file of any format, or batch by batch from a CSV stream of any length.
 
-pyarrow reads a batch into columns. If a cell of the batch is not legal for its attribute, the batch has rows of Python
-objects instead, and predicting them reports the illegal cell.
+pyarrow reads a batch into columns. If a cell of the batch may be illegal for its attribute, the batch has a list of
+rows instead, and the prediction of these rows reports an illegal cell.
 """
 
 import io
@@ -58,7 +58,7 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
         size: Approximate number of bytes of a batch.
 
     Raises:
-        DataError: The text is not CSV, a line has another number of cells, a name occurs twice, or there are no rows.
+        DataError: The text is not CSV, a line has too many or too few cells, a name occurs twice, or there are no rows.
             The error is raised when reading reaches the fault.
         RowError: A column's name is not in the schema; the fault has the path ``/{name}``.
     """

@@ -27,7 +27,7 @@ class TableAnswers:
     Attributes:
         classes: The classes of the model; empty for a regression.
         codes: int32 (rows), the index of each predicted class; None for a regression.
-        leaves: int32 (rows): the leaf or the number of the rule; of several, the one with the largest share of the row.
+        leaves: int32 (rows): number of the leaf or rule; of several leaves, the one with the largest share of the row.
         numbers: float64 (rows), the predicted values of a regression; None for a classification.
         several: The full prediction of each row that reaches several leaves, by row index.
         missing: bool (attributes, rows): whether the row has no value of the attribute.

@@ -31,8 +31,8 @@ def tree_predictor(model: Model) -> "TreePredictor":
 class TreePredictor:
     """Predict single rows with a tree. Node 0 is the root; the first child of a node is the next node.
 
-    An attribute named like an array of `Tree` holds the numbers of that array, usually as a list, except `value` (see
-    below). ``share`` holds those of ``branch_weight``.
+    A field with the name of an array of `Tree` holds the numbers of that array, usually as a list, except `value` (see
+    below). ``share`` holds the numbers of ``branch_weight``.
 
     Attributes:
         answers: The answer of each node as a leaf.

@@ -12,7 +12,7 @@ def check_pruning(
 ) -> None:
     """Check whether `method` can prune `model`.
 
-    It is not checked whether held-out rows are given; `needs_held_out` returns whether a method needs them.
+    This function does not check whether held-out rows are given; `needs_held_out` returns whether a method needs them.
 
     Args:
         model: The model to prune.

@@ -50,7 +50,7 @@ class PruningPath:
     Attributes:
         alpha: float64 (p); the lowest price at which each tree is the best one, ascending from 0.
         leaves: int64 (p); the number of leaves of each tree, descending.
-        risk: float64 (p); the sum of the risks of each tree's leaves, measured as `risk` of `pruning_path` says.
+        risk: float64 (p); the sum of the risks of each tree's leaves, in the measure that `pruning_path` was given.
         step: int64 (n); for each node the index of the tree whose price makes it a leaf; 0 for leaves as grown, `NEVER`
             for nodes that never become leaves.
         gone: int32 (s); the nodes in the order in which they become leaves.

@@ -63,7 +63,7 @@ def node_sums(model: Model, given: WeightedRows) -> Floats:
 
 
 def rows_at_leaves(model: Model, given: WeightedRows, distribution: Any) -> Any:
-    """Return the `RowsAtLeaves` of a classification tree. At each leaf, whole rows come before marked parts of rows."""
+    """Return the `RowsAtLeaves` of a classification tree. A leaf has its whole rows first, then parts (``~row``)."""
     tree = model.tree
     leaf = predict_batch(model, given.values.T).leaves[given.rows]
     row, weight = given.rows, given.weights

@@ -41,12 +41,12 @@ def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRow
     """Prune a tree by rows that it has not learned from.
 
     ``bottom_up`` visits each node once, from the leaves to the root; ``greedy`` repeatedly prunes the node whose
-    pruning lowers the loss most. With ``ties="prune"``, a node becomes a leaf only if this does not raise the tree's
-    held-out loss; with ``"keep"``, only if this lowers it. The comparison is with the tree as pruned so far or, with
+    pruning lowers the loss most. With ``ties="prune"``, a node becomes a leaf only if the tree's held-out loss does not
+    rise; with ``"keep"``, only if the loss falls. The comparison is with the tree as pruned so far or, with
     ``compare="initial"``, with the unpruned tree. The loss is the weight of misclassified rows, or the sum of squared
     errors. A new leaf has the value that the node had in the tree. Rows with missing values go down the tree as in a
-    prediction. With ``backfit``, the held-out rows are then added to the statistics and the values of the nodes, where
-    class weights count; they do not count in the loss.
+    prediction. With ``backfit``, the held-out rows are then added to the statistics and the values of the nodes, with
+    class weights. The loss does not use class weights.
 
     Raises:
         DataError: The held-out rows do not have the model's columns.

@@ -28,8 +28,8 @@ class PruningRows:
     """The rows that a method may use.
 
     Attributes:
-        training: The rows that the tree was grown from; None if they are not given, and the method does not need them.
-        held_out: Rows that the tree has not learned from; None if they are not given, and not needed either.
+        training: The rows that the tree was grown from; None only if the method does not need them.
+        held_out: Rows that the tree has not learned from; None only if the method does not need them.
     """
 
     training: Dataset | None = None
@@ -167,7 +167,7 @@ def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) ->
 
 
 def _without_values(model: Model, dataset: Dataset) -> Mask:
-    """Return whether each row lacks a value of every attribute that the model tests; False if the model tests none."""
+    """Return for each row whether it has no value of any tested attribute; False if the model tests no attribute."""
     tested = tested_places(model)
     cells, column = encode_columns(model.schema, dataset, model.preparation.imputed), np.empty(dataset.n_rows)
     blank = np.full(dataset.n_rows, bool(tested))

@@ -7,9 +7,9 @@ Choices of our own, where the book leaves them open:
   gives the same result (`choose_subset`);
 - rules without conditions are left out; of equally good choices the first is taken, except by `default_class`.
 
-Exceptions are coded as in the book, not as in C4.5 release 8.
+Misclassified rows (the exceptions) are coded as in the book, not as in C4.5 release 8.
 
-A bit per rule and row is 1 if the rule covers the row; each byte holds the bits of eight rules::
+`RuleRows` stores one bit per rule and row: 1 if the rule covers the row. Each byte holds the bits of eight rules::
 
     row              0         1         2
     rules 0 to 7     10100000  00100000  00000000      rule 0 holds for row 0, rule 2 for rows 0 and 1
@@ -110,7 +110,7 @@ class RuleRows:
         return np.unpackbits(self._bytes[:, rows], axis=0, count=self.n_rules)
 
     def sums(self, rows: Places, own: Mask, weight: Floats) -> Floats:
-        """Return the weight of each rule's rows among `rows`, float64 (2, rules): in the mask `own`, and outside it."""
+        """Return the weight that each rule covers in `rows`, float64 (2, rules): [0] in the mask `own`, [1] outside."""
         sums = np.empty((2, 8 * len(self._bytes)))
         kernel.sum_holding(self._bytes, rows, weight, own, sums)
         return np.ascontiguousarray(sums[:, : self.n_rules])
@@ -127,8 +127,8 @@ def theory_bits(conditions: Sequence[Condition], n_bounds: Mapping[str, int]) ->
     Each bound of an interval, each set of categories and each condition on a missing value takes log2 of the number of
     attributes. In addition,
 
-    - a bound takes one bit for its direction, and log2 of the number of intervals into which the bounds of all rules
-      divide its attribute (`n_bounds` gives the number of distinct bounds of each attribute);
+    - a bound takes one bit for its direction, and log2(n + 1), because the n distinct bounds that all rules have on
+      its attribute (`n_bounds`) divide the attribute into n + 1 intervals;
     - a set takes log2 of the number of sets of its size;
     - a condition on a missing value takes one bit.
     """
@@ -166,7 +166,7 @@ class RuleSubset:
         return THEORY_SHARE * theory + float(kernel.exception_bits(*self._covered, *self._total))
 
     def bits_without_or_with(self) -> Floats:
-        """Return the description lengths with one chosen rule removed, or another rule added, float64 (rules)."""
+        """Return the description length that `toggle` of each rule would give, float64 (rules)."""
         lengths = np.empty(len(self.chosen))
         kernel.changed_lengths(
             self.chosen, self._bits, self._gained, self._lost, self._covered, self._total, THEORY_SHARE, lengths
@@ -192,7 +192,7 @@ def choose_subset(rows: RuleRows, bits: Floats, own: Mask, weight: Floats, progr
     """Return the rules of a class that describe it with the fewest bits.
 
     With at most `MAX_EXHAUSTIVE` rules, all subsets are tried. With more, one search starts from no rule and another
-    from all rules; each adds or removes the rule that saves most bits. The first of equal choices is taken.
+    from all rules; each step adds or removes the rule that saves most bits. The first of equal choices is taken.
     """
     if rows.n_rules <= MAX_EXHAUSTIVE:
         return _best_of_all(rows, bits, own, weight)
@@ -238,8 +238,8 @@ def _descend(subset: RuleSubset, progress: Progress) -> tuple[float, Mask]:
 def order_classes(covers: RuleRows, target: Array, weight: Floats) -> list[int]:
     """Return the classes in the order that their rules have in the list.
 
-    `covers`: the rows that the rules of each class cover. The next class is the one whose rules cover the least weight
-    of remaining rows of other classes; of equal classes, the first. The rows that its rules cover are then removed.
+    `covers`: the rows that the rules of each class cover. The next class is the one with the least weight of false
+    positives among the remaining rows, or the first of equal classes. The rows that its rules cover are then removed.
     """
     n_classes, total = covers.n_rules, float(weight.sum())
     left, order = np.ones(len(weight), dtype=np.bool_), list[int]()
@@ -278,7 +278,7 @@ def default_class(covered: Mask, target: Array, weight: Floats, n_classes: int) 
 
 
 def drop_harmful(rows: RuleRows, answers: Array, target: Array, weight: Floats, progress: Progress) -> list[int]:
-    """Return the numbers of a list's rules without those that do harm.
+    """Return the numbers of the rules that do no harm in a list.
 
     As long as a removal saves errors on the training rows, the rule whose removal saves most is dropped (the first of
     equal rules). `answers`: the class code of each rule, followed by the default class.

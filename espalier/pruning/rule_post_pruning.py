@@ -1,11 +1,11 @@
 """Rule post-pruning: turn the paths of a tree into rules, shorten each rule, then order them (Quinlan 1987, 1993).
 
-The tests of a path that fail for each row show the effect of dropping a test, here test 1 of three::
+If a test is dropped, the rule also holds for the rows that fail only this test. Here, test 1 of three is dropped::
 
     row            0  1  2  3
     test 0 fails   ·  ·  ·  x
-    test 1 fails   ·  x  ·  x       the rule holds for rows 0 and 2; without test 1 also for row 1,
-    test 2 fails   ·  ·  ·  ·       the row that fails this test and no other
+    test 1 fails   ·  x  ·  x       before, the rule holds for rows 0 and 2; without test 1, it also
+    test 2 fails   ·  ·  ·  ·       holds for row 1, but not for row 3, which fails test 0, too
 """
 
 import dataclasses
@@ -92,10 +92,10 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     the condition without which the rule's loss is least, and the first of several such conditions.
 
     With ``estimate="validation"``, conditions are dropped as long as the loss falls. The loss is the share of
-    misclassified rows, or the mean squared error, of the held-out rows that the rule holds for; a rule that holds for
-    no row has the greatest loss. The rules are sorted by loss, and rules of equal loss by path; equal rules become one.
-    Rules after a rule without conditions stay in the list, but never apply. The default is the majority, or the mean,
-    of the training rows for which no rule holds; if there are none, of all training rows.
+    misclassified rows, or the mean squared error, among the held-out rows that the rule holds for. A rule that holds
+    for no row has the greatest loss. Equal rules become one. The rules are sorted by loss, rules of equal loss by leaf
+    number. Rules after a rule without conditions stay in the list, but never apply. The default is the majority, or the
+    mean, of the training rows for which no rule holds; if there are none, of all training rows.
 
     With ``estimate="pessimistic"``, conditions are dropped as long as the loss does not rise. The loss is the upper
     confidence limit of the share of misclassified rows among the training rows that the rule holds for. Then

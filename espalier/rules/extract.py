@@ -23,9 +23,9 @@ AS_A_TREE: Final = "figures are those of the tree: a row with a missing value ma
 def extract_rules(model: Model) -> Model:
     """Return the model as a list of rules, one per path of its tree, in the order of the leaves.
 
-    The rules and the tree give a row the same answer if none of its values is missing and training has seen its
-    categories at each test. If no rule holds, the answer is that of the root. A leaf whose path has contradictory
-    tests yields no rule; a note counts such leaves. A model that is already a list of rules is returned unchanged.
+    If no value of a row is missing, and training has seen the row's categories at each test, the rules and the tree
+    give the same answer. If no rule holds, the answer is that of the root. A leaf whose path has contradictory tests
+    yields no rule; a note counts such leaves. A model that is already a list of rules is returned unchanged.
 
     Raises:
         NotApplicable: The leaves answer with linear models, not with a value.
@@ -59,10 +59,9 @@ def extract_rules(model: Model) -> Model:
 def class_dnf(model: Model, label: Label) -> ClassDescription:
     """Describe a class as a simplified disjunction of conjunctions.
 
-    The disjunction holds for a row if and only if the tree answers with `label`, provided that all values of the row
-    are known, and that training has seen its categories at each test. The other classes together are described
-    likewise. Conjunctions that differ in only one attribute are united if possible; tests that this makes redundant are
-    left out.
+    If no value of a row is missing, and training has seen the row's categories at each test, the disjunction holds if
+    and only if the tree answers with `label`. A second disjunction describes all other classes together. Conjunctions
+    that differ in only one attribute are united if possible; tests that become redundant are left out.
 
     Raises:
         NotApplicable: The model is a regression, or an ordered list of rules.
@@ -98,7 +97,7 @@ def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
 
 
 def _narrowed(conditions: dict[str, Condition], condition: Condition) -> dict[str, Condition] | None:
-    """Return the conditions with one more merged into them, keyed by attribute; None if they exclude each other."""
+    """Return `conditions`, keyed by attribute, with `condition` merged in; None if they exclude each other."""
     name = condition.attribute.name
     both = _conjunction(conditions[name], condition) if name in conditions else condition
     return None if _is_impossible(both) else conditions | {name: both}

@@ -1,7 +1,7 @@
 """Grow a tree level by level on a Dask cluster, whose workers search the columns.
 
 The result of a request depends only on the request and on files in the work folder: columns, target, weights, levels.
-Any worker can repeat a request. The state that a process keeps is only a cache::
+Any worker can repeat a request. The state that a process keeps is only a cache. Level 3 of a tree is grown like this::
 
     work folder   columns, target, weights, levels      shared by all, e.g. by NFS
     driver        scan 3 ──► worker ──► candidates      about 50 bytes per node and column
@@ -141,7 +141,7 @@ class Cluster:
         return replace(cluster, n_workers=n_workers)
 
     def create_workers(self, specs: Sequence[WorkerSpec], store: ArrayStore, progress: Progress) -> list[Worker]:
-        """Return one worker per spec; each sends its requests to the cluster. `store` is the work folder."""
+        """Write target and weights to the work folder `store`. Return one `ClusterWorker` per spec."""
         assert isinstance(store, FolderStore)  # noqa: S101 - `train` has made it
         data = specs[0].data
         for name, array in (("target", data.target), ("weight", data.weight)):

@@ -20,8 +20,8 @@ from espalier.prediction.encode_columns import encode_columns, target_of
 def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
     """Return the rows that `holdout` selects, intp (n,), ascending.
 
-    A fraction selects this share of the rows, rounded, at random; if stratified, this share of each class. The same
-    seed and data set always give the same rows.
+    A fraction selects this share of the rows at random; if stratified, this share of each class. The number of rows is
+    rounded. The same seed and data set always give the same rows.
 
     Raises:
         ConfigError: `holdout` is not legal, a row does not exist, or no row or every row is held out.
@@ -111,11 +111,11 @@ def validation_rows(
 ) -> Dataset:
     """Return the rows to prune by: the rows of `holdout` or, if it is None, the rows that were held out of training.
 
-    `dataset` is the data set that the model was trained on, or None; `remembered` has its rows that were held out.
+    `dataset` is the data set that the model was trained on, or None; `remembered` has the held-out rows of `dataset`.
 
     Raises:
         ConfigError: As in `held_out_rows`.
-        NotApplicable: There are no such rows, some are training rows, or `dataset`, which holds them, is not given.
+        NotApplicable: There are no rows to prune by, some of them are training rows, or `dataset` is needed, but None.
     """
     if isinstance(holdout, Dataset):
         if holdout.fingerprint == model.training.fingerprint:

@@ -92,7 +92,7 @@ def stored_source(
 
     Raises:
         ConfigError: The source is none of these, or `target` or `declared` is given with an iterator.
-        DataError: As in `store_dataset` or `store_parts`, or a folder has no files, or an entry that is no file.
+        DataError: As in `store_dataset` or `store_parts`; or a folder has no files, or has an entry that is no file.
     """
     if isinstance(source, Iterator):
         if target is not None or declared:
@@ -155,8 +155,8 @@ def grow_in_folder(
 def work_folder(named: Path | None) -> Iterator[Path]:
     """Create a temporary folder or use the named folder, and remove the folder at the end.
 
-    If the work is stopped, the cluster fails, or another error occurs after levels were saved, a named folder stays
-    without its columns, so that the training can continue. Temporary folders of killed processes are removed, too.
+    A named folder loses only its columns if the work is stopped, the cluster fails, or another error occurs after
+    levels were saved. The training can then continue. Temporary folders of killed processes are removed, too.
 
     Raises:
         ConfigError: The named folder has other files in it, cannot be used, or is used by another process.
@@ -231,7 +231,7 @@ def _named_folder(folder: Path, stack: ExitStack) -> Path:
 
 
 def _has_other_files(folder: Path) -> bool:
-    """Return whether the folder has files and either no lock among them, or a file that no training writes."""
+    """Return whether the folder has files but no lock, or a file that no training writes."""
     names = [each.name for each in folder.iterdir()]
     return bool(names) and not (LOCK in names and all(map(OWN_FILES.fullmatch, names)))
 

@@ -159,8 +159,8 @@ def prune(
 
     Raises:
         ConfigError: A parameter or the holdout is not legal.
-        NotApplicable: The method does not fit the model, needed rows are missing, or held-out rows are training rows;
-            or the model has an operating point, or a strategy for missing values other than in training.
+        NotApplicable: The method does not fit the model. Rows that it needs are missing. Held-out rows are training
+            rows. Or the model has an operating point, or another strategy for missing values than in training.
         DataError: The rows do not have the model's columns, or `dataset` is not the one the model was trained on.
         Cancelled: `progress` was stopped.
     """
@@ -276,7 +276,7 @@ def _held_out_notes(model: Model, held_out: Dataset | None) -> list[str]:
 def _after_use(
     record: TrainingRecord, figures: Mapping[str, float], validation_data: str, *, asked: bool, backfitted: bool
 ) -> TrainingRecord:
-    """Return a record with figures on held-out rows. A true flag adds the rows' data set to the field named like it."""
+    """Return a record with figures on held-out rows. A true flag adds `validation_data` to the field of that name."""
     all_asked = tuple(dict.fromkeys((*record.asked, *([validation_data] if asked else ()))))
     all_backfitted = tuple(dict.fromkeys((*record.backfitted, *([validation_data] if backfitted else ()))))
     # Rows used to stop or prune the parent count as used for the pruned model, too.

@@ -4,17 +4,17 @@ Each route of a `blueprint.Blueprint` names its scope. ``OPEN`` lists the other 
 
 If keys are off, everyone who reaches the address has full access, and web pages can make a browser on this machine send
 requests. So the service refuses requests whose header Host names another host (DNS rebinding). It also refuses changes
-by other sites that ESPALIER_CORS_ORIGINS does not list. Origin and Sec-Fetch-Site show the site; no page sets them.
+by other sites that ESPALIER_CORS_ORIGINS does not list. Origin and Sec-Fetch-Site show the site; no page can set them.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from flask import Flask, g, request
+from flask import Flask, Request, g
 
 from service.api.blueprint import Blueprint
-from service.api.context import Service, current_service
+from service.api.context import Service, current_request, current_service
 from service.database.tables import Scope
 from service.errors import CrossOriginRequest, Unauthenticated
 from service.permissions import ANONYMOUS, SHARED, Caller
@@ -40,15 +40,16 @@ def require_scopes(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
 
     @app.before_request
     def check_caller() -> None:
+        request = current_request()
         needed = () if request.endpoint is None or request.method == "OPTIONS" else scopes[request.endpoint]
         if not needed:  # an open route, no route, or OPTIONS
             return
         g.caller = authenticate(current_service(), request.headers.get("Authorization", ""))
-        check_route(g.caller, needed)
+        check_route(request, g.caller, needed)
 
 
-def check_route(caller: Caller, scopes: tuple[Scope, ...]) -> None:
-    """Raise `Forbidden` if the caller has none of the scopes, or may not use the model or change the data set."""
+def check_route(request: Request, caller: Caller, scopes: tuple[Scope, ...]) -> None:
+    """Raise `Forbidden` if the caller has none of `scopes`, or may not use the path's model or change its data set."""
     caller.check_scope(*scopes)
     in_path = request.view_args or {}
     caller.check_model(in_path.get("name"))
@@ -66,7 +67,7 @@ def authenticate(service: Service, authorization: str) -> Caller:
 
 def reauthenticate() -> Callable[[], object]:
     """Return a function that raises `Unauthenticated` if the key of this request has become invalid."""
-    return partial(_identified, current_service(), request.headers.get("Authorization", ""))
+    return partial(_identified, current_service(), current_request().headers.get("Authorization", ""))
 
 
 def _identified(service: Service, authorization: str) -> Caller:
@@ -85,6 +86,7 @@ def refuse_cross_origin(app: Flask, settings: Settings) -> None:
 
     @app.before_request
     def check() -> None:
+        request = current_request()
         # Read Host, not X-Forwarded-Host, which a page can set. A request without Host does not come from a browser.
         host = request.environ.get("werkzeug.proxy_fix.orig", request.environ).get("HTTP_HOST") or "localhost"
         named = HOST.fullmatch(host.lower())

@@ -120,7 +120,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             shows: The schema of the JSON response, which has an ETag for If-None-Match (304) and If-Match (412).
             description: Description of the response that `shows` and `texts` declare.
             texts: Further media types of this response, for text or files. Generated clients use the type of `shows`.
-            refuses: Error statuses besides those that other arguments imply and those of every route (see `openapi`).
+            refuses: Further error statuses. Those of every route (see `openapi`) and of other arguments are added.
             creates: Whether the view creates something, so that it must run only once per Idempotency-Key.
             guarded: Whether the view checks If-Match with `etags.refuse_if_changed`; the header is then documented. If
                 false, every method except GET refuses If-Match and If-None-Match.

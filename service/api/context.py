@@ -11,7 +11,7 @@ from typing import cast
 
 import marshmallow as ma
 from cachetools import TTLCache, cached
-from flask import current_app, g, request
+from flask import Request, current_app, g, request
 from sqlalchemy.orm import Session
 
 from service.database.engine import Sessions, read_session, transaction
@@ -76,13 +76,18 @@ def current_service() -> Service:
     return cast(Service, current_app.extensions[EXTENSION])
 
 
+def current_request() -> Request:
+    """Return the current request. Flask's `request` looks it up again each time that an attribute is read."""
+    return cast(Request, request.environ["werkzeug.request"])
+
+
 def current_caller() -> Caller:
     """Return the caller of the current request, who was identified before the view."""
     return cast(Caller, g.caller)
 
 
 def find_decision(session: Session, decision_id: str) -> Decision:
-    """Return a decision. A key that is limited to other models gets `Forbidden` even if there is no such decision."""
+    """Return a decision. A key that is limited to models gets `Forbidden` for other models' or unknown decisions."""
     try:
         decision = decisions.find(session, decision_id)
     except NotFound:

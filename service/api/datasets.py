@@ -93,7 +93,7 @@ def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
 
     A profile has counts, missing values, entropies, gain, gain ratio, decrease of Gini impurity or variance, and
     chi-square. A data set without a target is refused. If a data set has more than a million cells, only evenly spaced
-    blocks of its rows are read; `sample` is the number of these rows, otherwise null.
+    blocks of rows are read, and `sample` is the number of rows read. If all rows are read, `sample` is null.
     """
     with read_session(current_service().sessions) as session:
         return tagged_response(profile_data_set(session, data_set_id, log_base=query["log_base"]))

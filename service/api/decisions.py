@@ -131,7 +131,7 @@ def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
 )
 @what_if.response(200, Consultation)
 def consult(query: Mapping[str, Any], body: Mapping[str, Any], name: str) -> Response:
-    """Return the next attribute to find out, or the prediction once nothing can change it any more.
+    """Return the next attribute to find out, or the prediction as soon as no further value can change it.
 
     The service stores no state: each request contains all known values. The version is selected as for a prediction.
     """

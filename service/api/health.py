@@ -60,7 +60,7 @@ def is_live() -> Response:
 def is_ready() -> Response:
     """Return 200 if requests can be answered, else 503.
 
-    This needs a reachable and migrated database, and a process that is not stopping.
+    Requests can be answered if the database is reachable and migrated, and the process is not stopping.
     """
     check_ready()
     return json_response({"status": "ready"})

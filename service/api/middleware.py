@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from flask import Flask, Response, abort, g, request
+from flask import Flask, Response, abort, g
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from service.api.auth import HOST
-from service.api.context import REQUEST_ID, current_service, request_id
+from service.api.context import REQUEST_ID, current_request, current_service, request_id
 from service.api.problems import route_of
 from service.api.request_bodies import discard_rest
 from service.settings import Settings
@@ -49,7 +49,7 @@ def check_protocol(app: Flask) -> None:
 
     @app.before_request
     def check() -> Response | None:
-        environ = request.environ
+        environ = current_request().environ
         target = environ.get("RAW_URI", "")
         if target == "*":  # OPTIONS of the whole server (RFC 9110, section 9.3.7)
             return Response(status=204, headers={"Allow": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"})
@@ -78,10 +78,11 @@ def add_middleware(app: Flask, settings: Settings) -> None:
         present = {name for name, _ in response.headers}
         response.headers.extend([pair for pair in SECURITY_HEADERS.items() if pair[0] not in present])
         if response.status_code == 413:
-            response.call_on_close(partial(discard_rest, request.environ["wsgi.input"]))
+            response.call_on_close(partial(discard_rest, current_request().environ["wsgi.input"]))
         if not origins:
             return response
         response.vary.add("Origin")
+        request = current_request()
         origin = request.headers.get("Origin")
         if origin in origins:
             response.headers["Access-Control-Allow-Origin"] = origin
@@ -100,6 +101,7 @@ def observe_requests(app: Flask, settings: Settings) -> None:
     def begin() -> None:
         g.began = time.perf_counter()
         if traces is not None:
+            request = current_request()
             # Clients can invent methods: requests that match no route get OpenTelemetry's value for unknown methods.
             method = "_OTHER" if request.url_rule is None else request.method
             headers = {name.lower(): value for name, value in request.headers.items()}
@@ -107,9 +109,9 @@ def observe_requests(app: Flask, settings: Settings) -> None:
 
     @app.after_request
     def finish(response: Response) -> Response:
-        began, status, rule = g.began, response.status_code, request.url_rule
+        request, began, status = current_request(), g.began, response.status_code
         if settings.metrics == "on":
-            method, route = ("other", "none") if rule is None else (request.method, rule.rule)
+            method, route = (request.method, rule.rule) if (rule := request.url_rule) else ("other", "none")
             requests = current_service().metrics.requests
             requests.labels(method, route, str(status)).observe(time.perf_counter() - began)
         if settings.log_requests == "on":

@@ -125,9 +125,9 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     """Return the rules of a version as json, text (sentences) or logic; a tree has a rule per leaf.
 
-    With `class`, return the condition under which a row gets this class; in json, `any_of` lists the paths to this
-    class, and `none_of` those to other classes. With `class`, a regression and an ordered list of rules are refused.
-    All formats refuse more than 10 000 rules, and tests or conditions that list more than 2 000 000 categories.
+    With `class`, return the condition under which a row gets this class. In json, `any_of` lists the conjunctions for
+    this class, and `none_of` those for other classes. `class` is refused for a regression and an ordered list of rules.
+    More than 10 000 rules are refused, and so are tests that together list more than 2 000 000 categories.
     """
     model, form, label = _model(name, number), query["format"], query["label"]
     usecases.check_rules(model)
@@ -145,10 +145,10 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
 
 @models.get(f"{VERSION}/importances", scope=Scope.READ, shows=schemas.Importances, refuses=(422,))
 def get_importances(name: str, number: int) -> Response:
-    """Return the importance of each attribute: its share of the total gain, weighted by rows (not for chi_square).
+    """Return the importance of each attribute: its share of the total gain of the tests.
 
-    All attributes are listed, the most important first, equal ones in the order of the columns. A list of rules is
-    refused, and so is a tree whose document lacks the gain of a test.
+    A gain is weighted by the rows of its node, except with chi_square. The most important attribute comes first, equal
+    ones in the order of the columns. A list of rules is refused, and so is a tree whose document lacks a gain.
     """
     shares = espalier.attribute_importances(_model(name, number))
     ordered = sorted(shares.items(), key=lambda each: -each[1])

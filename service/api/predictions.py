@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import marshmallow as ma
 import orjson
-from flask import Response, request
+from flask import Request, Response
 from werkzeug.exceptions import BadRequest
 from werkzeug.wsgi import LimitedStream
 
@@ -22,7 +22,7 @@ import espalier
 from espalier import Fault
 from service.api.auth import reauthenticate
 from service.api.blueprint import NO_QUERY, Blueprint
-from service.api.context import current_caller, current_service, request_id
+from service.api.context import current_caller, current_request, current_service, request_id
 from service.api.problems import document_of, is_unexpected, problem_for
 from service.api.request_bodies import BLOCK, open_body, read_json
 from service.api.routing import MODEL, VERSION
@@ -143,16 +143,16 @@ def _read_request(body: object, *, limit: int) -> PredictionRequest:
 
 
 def _predict(name: str, number: int | None = None) -> Response:
-    service = current_service()
+    service, request = current_service(), current_request()
     if request.mimetype in READERS:
-        resolved = service.versions.resolve(name, number, _alias(number, unknown=ma.EXCLUDE))
-        return _stream_predictions(resolved, beside=("alias",) if number is None else ())
+        resolved = service.versions.resolve(name, number, _alias(request, number, unknown=ma.EXCLUDE))
+        return _stream_predictions(request, resolved, beside=("alias",) if number is None else ())
     recorder = service.recorder.begin(current_caller().key_id)
     if request.query_string:
         message = "belongs in the body of a JSON request, not in the query"
         misplaced = sorted((OPTION_NAMES | TABLES) & request.args.keys())
         ValidationFailed.raise_for(Fault(f"/{name}", "not_legal", message) for name in misplaced)
-    alias = _alias(number)
+    alias = _alias(request, number)
     payload = _read_request(read_json(request, kinds=(JSON, *READERS)), limit=service.settings.max_predict_rows)
     resolved = service.versions.resolve(name, number, alias)
     model, options = resolved.version.model, payload.options
@@ -172,7 +172,7 @@ def _predict(name: str, number: int | None = None) -> Response:
     return Response(content, content_type=JSON)
 
 
-def _alias(number: int | None, *, unknown: str | None = None) -> str | None:
+def _alias(request: Request, number: int | None, *, unknown: str | None = None) -> str | None:
     """Return the alias in the query; refuse other parameters, unless `unknown` is ``exclude``."""
     if not request.query_string:
         return None
@@ -185,9 +185,9 @@ def _alias(number: int | None, *, unknown: str | None = None) -> str | None:
 # --- files of rows
 
 
-def _stream_predictions(resolved: ResolvedVersion, *, beside: Collection[str]) -> Response:
+def _stream_predictions(request: Request, resolved: ResolvedVersion, *, beside: Collection[str]) -> Response:
     """Stream the predictions for a file of rows; an error in the first batch becomes a problem document."""
-    service, options, authenticate = current_service(), _stream_options(beside), reauthenticate()
+    service, options, authenticate = current_service(), _stream_options(request, beside), reauthenticate()
 
     def current() -> ResolvedVersion:
         authenticate()
@@ -197,7 +197,7 @@ def _stream_predictions(resolved: ResolvedVersion, *, beside: Collection[str]) -
     lines = lines_of(request.mimetype, is_regression=not model.schema.classes, with_rule=options.explain != "none")
     recorder = service.recorder.begin(current_caller().key_id).waiting()
     stream = PredictionStream(current=current, options=options, recorder=recorder, lines=lines)
-    parts = _predict_body(stream, model.schema, request.mimetype)
+    parts = _predict_body(request, stream, model.schema)
     head = next(parts) + next(parts)
     headers = {"Espalier-Version": str(resolved.version.number)}
     if resolved.settings.operating_point is not None:
@@ -210,7 +210,7 @@ def _stream_predictions(resolved: ResolvedVersion, *, beside: Collection[str]) -
     return Response(blocks, content_type=lines.content_type, headers=headers)
 
 
-def _stream_options(beside: Collection[str]) -> PredictionOptions:
+def _stream_options(request: Request, beside: Collection[str]) -> PredictionOptions:
     faults: list[Fault] = []
     options = read_options(request.args.to_dict(), beside=beside, faults=faults)
     if request.mimetype == CSV and options.explain == "full":
@@ -221,7 +221,7 @@ def _stream_options(beside: Collection[str]) -> PredictionOptions:
     return options
 
 
-def _predict_body(stream: PredictionStream, schema: espalier.Schema, media_type: str) -> Iterator[bytes]:
+def _predict_body(request: Request, stream: PredictionStream, schema: espalier.Schema) -> Iterator[bytes]:
     limit = current_service().settings.max_upload_mb * 2**20
     body: Any = open_body(request, limit=limit)
     if not isinstance(body, LimitedStream):  # a decompressed body, which has no limit yet
@@ -232,7 +232,7 @@ def _predict_body(stream: PredictionStream, schema: espalier.Schema, media_type:
         except espalier.DataError:
             raise BadRequest("the body does not match its Content-Encoding: gzip") from None
         file.seek(0)
-        yield from READERS[media_type](stream, schema, file)
+        yield from READERS[request.mimetype](stream, schema, file)
 
 
 def _ended_by_failure(parts: Iterator[bytes], stream: PredictionStream, instance: str, name: str) -> Iterator[bytes]:

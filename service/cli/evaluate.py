@@ -46,14 +46,14 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="'PRESET FIELD=VALUE …'",
         action="append",
         default=[],
-        help="a preset and fields; repeatable (default: cart and c45, for numbers cart and m5, pruned and unpruned)",
+        help="a preset and fields; repeatable (default: pruned and unpruned cart and c45; for numbers, cart and m5)",
     )
     parser.add_argument("--folds", metavar="K", type=int, help="number of folds (default: 10)")
     parser.add_argument(
         "--holdout",
         metavar="0.3|JSON|FILE",
-        help='test on one split instead of folds: a share drawn by --seed, {"rows": [0, 5]} counted from 0, '
-        '{"fraction": 0.3, "seed": 1, "stratified": true}, or a file with other rows',
+        help='test on one split instead of folds: a share, drawn with --seed; a share with options: {"fraction": 0.3, '
+        '"seed": 1, "stratified": true}; row numbers from 0: {"rows": [0, 5]}; or a file with other rows',
     )
     parser.add_argument(
         "--noise", metavar="0.1", type=float, action="append", default=[],

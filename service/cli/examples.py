@@ -1,6 +1,6 @@
 """Load the two example data sets and train their models over HTTP; suggest commands to try.
 
-Nothing here imports numpy or a database, so that the supervising process stays small.
+This module imports neither numpy nor SQLAlchemy, so that the supervising process stays small.
 """
 
 import http.client

@@ -85,7 +85,7 @@ def read_tree(file: Path) -> "espalier.Model":
 
 
 def existing(file: Path) -> Path:
-    """Return the path; raise `Refused` if it does not exist, or is no regular file but, for example, a folder."""
+    """Return the path; raise `Refused` if there is no such file, or if it is not a regular file."""
     if not file.is_file():
         raise Refused(f"{file}: {'is no regular file' if file.exists() else 'there is no such file'}")
     return file
@@ -112,7 +112,7 @@ def _read_schema(file: Path | None) -> dict[str, Any] | None:
 
 
 def check_out(arguments: Namespace) -> None:
-    """Raise `Refused` if ``--out`` is a folder, if its folder does not exist, or if the command reads it or its folder.
+    """Raise `Refused` if ``--out`` is a folder, is in no existing folder, is an input, or is in a data or work folder.
 
     Only ``prune`` and ``rules`` may replace the model that they read.
     """

@@ -126,8 +126,8 @@ def _importances_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--measure",
-        help="the measure whose loss is shown: accuracy, balanced_accuracy, macro_f1 or log_loss for classes; rmse, "
-        "mae or r2 for numbers (default: accuracy or rmse)",
+        help="show by how much this measure gets worse: accuracy, balanced_accuracy, macro_f1 or log_loss for classes; "
+        "rmse, mae or r2 for numbers (default: accuracy or rmse)",
     )
     parser.add_argument("--repeats", metavar="N", type=int, help="number of shuffles per column (default: 5)")
     parser.add_argument("--seed", metavar="N", type=int, help="seed of the shuffles (default: 0)")

@@ -53,8 +53,8 @@ def _import_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--missing",
         choices=["majority"],
-        help="PMML: where the document has no answer to a missing value, the row goes down the heaviest branch "
-        "(default: such a document is refused)",
+        help="PMML: what happens if the document has no answer to a missing value; majority: the row goes down the "
+        "heaviest branch, or in a rule list the condition does not hold (default: such a document is refused)",
     )
     parser.add_argument("--target", metavar="T", help="skops: name of the predicted column (default: target)")
     parser.add_argument("--out", metavar="MODEL.json", type=Path, help="default: standard output")

@@ -1,4 +1,4 @@
-"""Open the listening port and lock the database file, so that two ``espalier up`` on a machine share neither."""
+"""Open the listening port and lock the database file: two ``espalier up`` processes must not share them."""
 
 import errno
 import os
@@ -45,14 +45,14 @@ def host_of(listener: socket.socket) -> str:
 
 
 def url_of(host: str, port: int) -> str:
-    """Return the URL of a host, which may be an IPv6 address, and a port."""
+    """Return the URL of a host and a port; the host may be an IPv6 address."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def lock_database(database: Path, *, address: str) -> TextIO:
-    """Lock `database` for this process; write `address` into the lock file, where a process that is refused reads it.
+    """Lock `database` for this process, and write `address` into the lock file.
 
-    Raises `Refused` if another process holds the lock. The lock lasts until the returned file is closed.
+    Raises `Refused` with the holder's address if another process holds the lock. Closing the returned file unlocks it.
     """
     import fcntl  # not at the top: commands without a server also run on systems that lack it
 

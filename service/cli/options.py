@@ -24,7 +24,7 @@ def model_argument(parser: ArgumentParser) -> None:
 
 def seed_argument(parser: ArgumentParser, default: int | None = 0) -> None:
     """Declare ``--seed``; with `default` None, the caller can see that the option was not given."""
-    text = "seed of a share that is held out; of evaluate, also of folds and label noise (default: 0)"
+    text = "seed of the held-out share; for evaluate, also of the folds and the label noise (default: 0)"
     parser.add_argument("--seed", metavar="N", type=int, default=default, help=text)
 
 
@@ -39,7 +39,7 @@ def validation_argument(parser: ArgumentParser, when: str = "") -> None:
 
 
 def data_arguments(parser: ArgumentParser) -> None:
-    """Declare how the columns of a file are read; `files.read_data` uses the given values."""
+    """Declare the options that say how to read the columns of a file; `files.read_data` uses their values."""
     parser.add_argument("--target", metavar="T", help="the column to predict (or the schema names it)")
     parser.add_argument(
         "--schema",
@@ -55,7 +55,7 @@ def data_arguments(parser: ArgumentParser) -> None:
 def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
     """Read texts ``field=value``, where the value is JSON or else text; ``a.b=1`` sets the member ``b`` of ``a``.
 
-    Raises `Refused` if a text has another form, sets a field again, or sets `besides`, which has its own argument.
+    Raises `Refused` if a text has another form, sets a field twice, or sets `besides`, a field with its own argument.
 
     >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
     {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
@@ -84,7 +84,7 @@ def holdout_of(
 ) -> "espalier.Holdout | espalier.Dataset | None":
     """Read the value of ``--holdout``: a share, rows as JSON, or a file; return None if it was not given.
 
-    A file is read with the kinds of `schema`. For a share, `drawn` gives the default seed and stratification.
+    A file is read with the column kinds of `schema`. For a share, `drawn` gives the default seed and stratification.
     """
     if given is None:
         return None
@@ -106,8 +106,8 @@ def holdout_of(
 def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Holdout | espalier.Dataset | None":
     """Read the value of ``--holdout`` of a pruning.
 
-    A share is drawn with the seed of the training's holdout, unless the value has a seed. The rows of such a share were
-    also held out of the training, unless the share is larger than the training's.
+    If the training held out a share, its seed and its stratification are the defaults. With these defaults, a share
+    that is no larger than that of the training has only rows that were also held out of the training.
     """
     rows = model.training.holdout
     drawn = {"seed": rows.seed, "stratified": rows.stratified} if rows and rows.fraction is not None else {}

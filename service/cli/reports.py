@@ -1,4 +1,4 @@
-"""Report data sets, and the models of ``train`` and ``prune`` with their errors, on standard output; align tables."""
+"""Print reports on data sets, and on models of ``train`` and ``prune`` with their errors; align columns of tables."""
 
 import json
 from argparse import ArgumentParser, Namespace

@@ -262,7 +262,7 @@ def database_refusals() -> Iterator[None]:
 
 @contextmanager
 def metrics_directory() -> Iterator[None]:
-    """Create a folder for the metrics of all processes and name it in the environment, unless that names one already.
+    """If `METRICS_VARIABLE` is not set, create a folder for the metrics of all processes and set the variable to it.
 
     A server that is killed leaves its folder behind; the next server removes it.
     """

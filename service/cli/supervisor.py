@@ -63,7 +63,7 @@ class Supervisor:
     def run(self) -> None:
         """Start the children and restart those that die; after `stopping` is set, return when all have ended.
 
-        Call it in the main thread: the signal of `end_with_parent` is sent when the thread that started a child ends.
+        Call it in the main thread: `end_with_parent` stops a child also when the thread that started the child ends.
         """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
@@ -115,7 +115,7 @@ class Supervisor:
             self.report(f"{child.name} died ({_cause(code)}); it starts again in {wait:.1f} s")
 
     def _reap_orphans(self) -> None:
-        """Reap processes that a dead child left behind, if this is process 1 of a container, which inherits them."""
+        """Reap processes that a dead child left behind; process 1 of a container inherits them."""
         while True:
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)

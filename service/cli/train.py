@@ -39,9 +39,9 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--holdout",
         metavar="0.3|JSON|FILE",
-        help="rows to set aside before training, for stopping, pruning or testing; the model remembers them. Give "
-        'a share drawn by --seed, {"rows": [0, 5]} counted from 0, {"fraction": 0.3, "seed": 1, "stratified": true}, '
-        "or a file with other rows",
+        help="rows to set aside before training, for stopping, pruning or testing; the model remembers them. Give a "
+        'share, drawn with --seed; a share with options: {"fraction": 0.3, "seed": 1, "stratified": true}; row numbers '
+        'from 0: {"rows": [0, 5]}; or a file with other rows',
     )
     options.seed_argument(parser, default=None)
     parser.add_argument(
@@ -56,12 +56,12 @@ def _arguments(parser: ArgumentParser) -> None:
         "--work",
         metavar="FOLDER",
         type=Path,
-        help="folder for temporary files, --out-of-core only; if a command was killed, repeat it to continue there",
+        help="folder for temporary files, --out-of-core only; to continue a killed command, repeat it unchanged",
     )
     parser.add_argument(
         "--cluster",
         metavar="tcp://HOST:PORT",
-        help="a Dask scheduler whose workers search the columns; needs --work, at the same path for all workers",
+        help="a Dask scheduler whose workers search the columns; needs --work, at the same path on all workers",
     )
     out_arguments(parser)
     help_with_tables(parser)

@@ -74,7 +74,7 @@ _uuid_last = 0
 def new_id() -> str:
     """Return a UUIDv7 (RFC 9562) as text; each id is larger than those before it in this process.
 
-    It has the time and random bits; within one millisecond, a random step is added to the last id (RFC 9562, 6.2).
+    An id has the time and random bits. The next id in the same millisecond is a random step larger (RFC 9562, 6.2).
     """
     global _uuid_last  # noqa: PLW0603 - the only place that stores the last id
     random = os.urandom(14)  # before the lock: this call lets other threads run, which would wait for the lock

@@ -22,8 +22,8 @@ def migrate(settings: Settings) -> str | None:
     """Migrate the tables to this version of the service; several processes may do so at the same time.
 
     If keys are on and no key exists, the same transaction creates the first key. Returns the token of this key if the
-    service has generated the token, since only a hash is stored; else None. Raises `SchemaMismatch` if the tables are
-    newer than this version.
+    service has generated the token, else None; the database has only the hash of a token. Raises `SchemaMismatch` if
+    the tables are newer than this version.
     """
     engine = connect(settings, pool=NullPool)
     try:

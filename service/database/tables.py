@@ -14,8 +14,8 @@
     idempotent_requests: requests with an Idempotency-Key and their answers, until they expire
     keys: API keys; other tables have the ids of keys, but no foreign keys to this table
 
-Ids are UUIDv7 as text, which sort by creation; but job_events have numbers, and the key of ESPALIER_ADMIN_KEY has the
-UUID in its token. Times are UTC.
+Ids are UUIDv7 as text and sort by time of creation. There are two exceptions: the ids of job_events are numbers, and
+the id of the key from ESPALIER_ADMIN_KEY is the UUID in that key's token. Times are UTC.
 """
 
 from datetime import datetime
@@ -86,7 +86,7 @@ class Scope(StrEnum):
 
 
 class Json(JSON):
-    """JSON that is stored again after a change from 1 to true or to 1.0, which are equal in Python."""
+    """JSON type that detects a change from 1 to true or 1.0, although these are equal in Python."""
 
     def compare_values(self, x: Any, y: Any) -> bool:
         """Return whether two values are the same JSON."""
@@ -282,7 +282,7 @@ class Version(Identified):
 
 
 class AliasEvent(Table):
-    """One change of an alias of a model; of the events of an alias, the one with the highest number is in force."""
+    """One change of an alias of a model. For each alias, the event with the highest number is in force."""
 
     __tablename__ = "alias_events"
     __table_args__ = (

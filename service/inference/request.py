@@ -5,8 +5,8 @@ The body is JSON, followed by the bytes of the tensors whose data are not in the
     | {"inputs": [{…, "parameters": {"binary_data_size": 16}}, …]} | 16 bytes | …
       length: Inference-Header-Content-Length                        in the order of the inputs
 
-For N rows, the inputs are either tensors of shape ``[N]`` or ``[N, 1]``, at most one per attribute, or one matrix of
-shape ``[N, F]`` with all F attributes in the schema's order. An attribute without a tensor is missing in every row.
+For N rows, each input is one attribute, of shape ``[N]`` or ``[N, 1]``. Or the only input is a matrix of shape
+``[N, F]`` with all F attributes in the schema's order. An attribute without a tensor is missing in every row.
 BYTES are read like cells of a CSV file. In the JSON, a missing number is null or a bare NaN, which some clients send.
 """
 
@@ -175,7 +175,7 @@ class _Reader:
         return tensors
 
     def tensor(self, given: object, at: str, binary: memoryview, *, alone: bool) -> tuple[Tensor | None, int]:
-        """Return the tensor of one input, or None after adding its faults; and the number of its bytes in `binary`."""
+        """Return the tensor of one input (None: its faults were recorded) and the number of its bytes in `binary`."""
         if not isinstance(given, dict):
             self.fault(at, "wrong_type", "must be an object with name, shape, datatype and data")
             return None, 0

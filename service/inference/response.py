@@ -37,7 +37,7 @@ def _path(answer: Answer, _: str) -> Cells:
 
 
 def outputs_of(schema: espalier.Schema) -> dict[str, Output]:
-    """Return the outputs, those in `OUTPUT_NAMES`, that models with this schema have."""
+    """Return the outputs that models with this schema have; their names are some of `OUTPUT_NAMES`."""
     of_classes = {
         "label": Output(datatype_of(schema.classes), _label),
         "probability": Output("FP64", lambda answer, _: list(answer["distribution"].values()), (len(schema.classes),)),
@@ -51,7 +51,7 @@ def outputs_of(schema: espalier.Schema) -> dict[str, Output]:
 
 
 def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
-    """Return the metadata of the outputs; ``probability`` has ``classes``, the class of each column, as JSON text."""
+    """Return the metadata of the outputs; ``probability`` has the parameter ``classes``, its classes as JSON text."""
     described: dict[str, dict[str, Any]] = {
         name: {"name": name, "datatype": output.datatype, "shape": [-1, *output.columns]}
         for name, output in outputs_of(schema).items()

@@ -81,7 +81,7 @@ DATATYPES: Mapping[str, Datatype] = {
 def cells_from_json(
     data: object, datatype: Datatype, shape: Sequence[int], *, pointer: str
 ) -> tuple[Cells, list[Fault]]:
-    """Return the cells in a tensor's ``data`` (a list, or a list of rows) and the faults; no cells if it has faults."""
+    """Return the cells in a tensor's ``data`` (a list, or a list of rows), and the faults; with faults, no cells."""
     flat, at = data, [pointer]
     if isinstance(data, list) and len(shape) == 2 and data and all(isinstance(row, list) for row in data):
         if len(data) != shape[0] or any(len(row) != shape[1] for row in data):

@@ -44,7 +44,7 @@ def new_data_set(table: espalier.Dataset, *, rows_per_chunk: int | None = None) 
 
 
 def check_data_set_name(name: str) -> None:
-    """Raise `ValidationFailed` if the name is empty, has over 200 characters or an unprintable one."""
+    """Raise `ValidationFailed` if the name is empty, has over 200 characters, or has an unprintable character."""
     if not 1 <= len(name) <= 200 or not name.isprintable():
         raise ValidationFailed.of("/name", "invalid", "the name of a data set has 1 to 200 printable characters")
 
@@ -78,7 +78,7 @@ def load_data_set(
 ) -> espalier.Dataset:
     """Return a data set with the columns of these roles.
 
-    If these are all columns, the stored fingerprint is used: computing it would take longer than reading the cells.
+    A data set with all columns gets its stored fingerprint: computing it would take longer than reading the cells.
     """
     row = find_data_set(session, data_set_id)
     dataset = _load_rows(session, row, roles=roles, start=0, stop=row.n_rows)
@@ -96,7 +96,7 @@ def load_rows(
 
 
 def load_sample(session: Session, data_set_id: str, *, max_cells: int) -> espalier.Dataset:
-    """Return attributes, target and weight of all rows or, above `max_cells` cells, of evenly spaced blocks of rows."""
+    """Return attributes, target and weight of all rows; above `max_cells` cells, of evenly spaced blocks of rows."""
     row = find_data_set(session, data_set_id)
     roles = ALL_ROLES - {espalier.Role.IGNORE}
     n_columns = sum(feature.role in roles for feature in espalier.Schema.from_dict(row.declared).features)

@@ -203,7 +203,7 @@ def insert_records(engine: Engine, take: Callable[[], Sequence[Record]]) -> None
     """Insert rows into the decisions table and commit them; columns that a row does not name are null.
 
     `take` returns the rows. It is called after the transaction has begun (on SQLite: with the write lock), so rows may
-    arrive until then. If the connection is lost, all is repeated once, without the rows that exist already.
+    arrive until then. If the connection is lost, the insertion is repeated once; it skips rows that exist already.
     """
     with translate_db_errors():
         for is_repeated in (False, True):

@@ -2,7 +2,7 @@
 
 A record has the decisions of one prediction request, or of a part of a stream or a job. If a record with the id R has a
 table or several rows, its decisions have the ids "R:0", "R:1" and so on; else its only decision has the id R.
-The conditions of paths are not stored, since `usecases.decisions` derives them; nor are values of masked attributes.
+The values of masked attributes are not stored, nor the conditions of paths, which `usecases.decisions` derives.
 """
 
 import re
@@ -146,7 +146,7 @@ def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[Ta
 
 
 def _stored(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Collection[str]) -> dict[str, Any]:
-    """Return the values of `attributes`, which are the values to store; of a refused row, return only scalars."""
+    """Return the values of a row to store: those of `attributes`; of a refused row, only scalars."""
     if "errors" not in answer:
         return {name: row[name] for name in row if name in attributes}
     cells = row.items() if isinstance(row, Mapping) else ()

@@ -5,7 +5,7 @@
                    └─(the claim ran out)─claim→ running     its process was lost
 
 The answer is stored in the transaction that creates the resource. The token of the claim guards this transaction: a
-suspended request creates nothing if its claim has run out and another request has taken it over.
+suspended request creates nothing if its claim has run out and another request has claimed the key.
 """
 
 import hashlib

@@ -203,7 +203,7 @@ def finish(session: Session, held: Claim, *, result: Mapping[str, Any]) -> Job:
 
 
 def fail_or_retry(session: Session, held: Claim, *, error: Mapping[str, Any], retryable: bool) -> Job:
-    """End a failed attempt: the job fails if not `retryable`, is dead after its last attempt, else is queued again.
+    """End a failed attempt: the job is failed if not `retryable`, else dead after its last attempt, else queued again.
 
     A queued job waits 1 s, doubled with each attempt up to 60 s, times a random factor (0.5 to 1.5) to spread retries.
     """

@@ -50,7 +50,7 @@ def check_model_name(name: str) -> None:
 
 
 def add_version(session: Session, new: NewVersion, *, job_id: str | None = None) -> Version:
-    """Store a version with the next number of its model, which may be new; raise `Conflict` if it is being deleted."""
+    """Store a version with the next number of its model, which may be new; raise `Conflict` if the model is deleted."""
     check_model_name(new.model)
     session.execute(insert_new(session.get_bind().dialect.name, MODELS, "name"), {"name": new.model})
     model = session.execute(  # one statement: two workers never get the same number
@@ -93,7 +93,7 @@ def list_models(session: Session, *, names: Collection[str] | None = None, **que
 
 
 def find_version(session: Session, name: str, number: int | None = None) -> Version:
-    """Return a version, but not its document, or raise `NotFound`; without a number, the newest, even if archived."""
+    """Return a version without its document, or raise `NotFound`; default: the newest version, even if archived."""
     query = select(Version).join(ModelName).where(ModelName.name == name).order_by(Version.number.desc()).limit(1)
     if number is not None:
         query = query.where(Version.number == number)

@@ -160,7 +160,7 @@ def utc_time(description: str, **options: Any) -> DateTime:
 
 
 def choice(words: Sequence[str | None], description: str, *, default: str | None) -> Json:
-    """Return a field for one of some words, or for null if None is among them."""
+    """Return a field for one of `words`; null is legal if None is one of them."""
 
     def check(value: object) -> None:
         if not isinstance(value, str) or value not in words:
@@ -194,7 +194,7 @@ def search_text(description: str) -> Text:
 
 
 def word(words: Sequence[str], description: str, **options: Any) -> Text:
-    """Return a field of text that is one of some words."""
+    """Return a field for text that is one of `words`."""
     return Text(description, validate=validate.OneOf(words, error=f"must be one of {', '.join(words)}"), **options)
 
 

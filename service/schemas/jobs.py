@@ -133,7 +133,7 @@ class PruningEffect(PairedTest):
 
 
 class Comparison(fields.BaseSchema):
-    """The comparison of several configurations; `espalier evaluate --json` prints the same."""
+    """The comparison of configurations; `espalier evaluate --json` prints the same, but a file name as `dataset`."""
 
     dataset = fields.Text("id of the data set")
     measure = fields.Text("the measure: accuracy (more is better) or rmse (less is better)")
@@ -149,7 +149,7 @@ class Comparison(fields.BaseSchema):
 
 
 def _parameters(*kinds: type) -> dict[str, Any]:
-    """Return the schema of the fields of all `kinds`; a field that several kinds have is described as in the first."""
+    """Return the schema of the fields of all `kinds`; if several kinds have a field, the first kind describes it."""
     described: dict[str, Any] = {}
     for info in (info for kind in kinds for info in espalier.field_table(kind)):
         described.setdefault(info.name, {"description": info.meaning, **info.json_schema})

@@ -72,7 +72,7 @@ def decode_chunks(
 def join_rows(
     parts: Iterable[tuple[int, espalier.Dataset]], schema: espalier.Schema, *, start: int, stop: int
 ) -> espalier.Dataset:
-    """Join parts of `schema` that `decode_chunks` or `Store.rows` yields into the rows ``start:stop``."""
+    """Join the parts from `decode_chunks` or `Store.rows` into one data set with the rows ``start:stop``."""
     columns: tuple[Any, ...] = tuple(
         np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in schema.features
     )

@@ -1,7 +1,7 @@
 """Many rows of a JSON body as a table, which is faster to predict than single rows.
 
-A body becomes a table only if this certainly changes no answer. All rows must have the same attributes, none of which
-is a datetime. A cell must be null (missing), a finite number that float64 holds exactly, or a known category (a text).
+A body becomes a table only if this certainly changes no answer. All rows must have the same attributes, and none may be
+a datetime. A cell must be null (missing), a finite number that float64 holds exactly, or a known category (a text).
 Other bodies are read row by row, which finds the faults.
 """
 
@@ -21,7 +21,7 @@ Column = npt.NDArray[Any]
 
 
 def table_of_rows(model: espalier.Model, rows: Sequence[Any]) -> espalier.Dataset | None:
-    r"""Return rows as a table of some of the model's attributes; None if they have to be read one by one.
+    r"""Return rows as a table with one column per given attribute; None if the rows have to be read one by one.
 
     >>> data = espalier.dataset_from_csv("size,wind,play\n1,weak,yes\n2,strong,no\n", target="play")
     >>> model = espalier.train(data, "cart")
@@ -40,7 +40,7 @@ def table_of_rows(model: espalier.Model, rows: Sequence[Any]) -> espalier.Datase
 
 
 def table_of_columns(model: espalier.Model, columns: Mapping[str, list[Any]]) -> espalier.Dataset | None:
-    """Return columns of the same length as a table; None if the rows have to be read one by one."""
+    """Return a table of columns that all have the same length; None if the rows have to be read one by one."""
     attributes = {feature.name: feature for feature in model.schema.attributes}
     missing_values = model.schema.missing_values
     if not columns or not attributes.keys() >= columns.keys():

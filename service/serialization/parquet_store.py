@@ -1,7 +1,7 @@
 """The store: a folder or bucket of Parquet files, set by ESPALIER_STORE. Data sets refer to its files; rows stay there.
 
-Requests name files by paths below the store; other files are refused. A file is read only if it has not changed since
-it was registered: its size and its ETag (in a bucket) or time of modification (in a folder) must be the same.
+Requests name files by paths below the store; other files are refused. A registered file is read only if it has not
+changed. Its size must be the same, and its ETag (in a bucket) or its time of modification (in a folder).
 """
 
 import re
@@ -81,7 +81,7 @@ class Store:
         """Return the file of a reference, or the files of its folder in the order of their names.
 
         Raises:
-            ValidationFailed: The reference is not legal, or there are no such files.
+            ValidationFailed: The reference is not legal, or names anything but 1 to `MAX_FILES` Parquet files.
             StoreUnavailable: The store does not answer.
         """
         if not is_reference(reference):

@@ -150,7 +150,7 @@ def table_record(
     erased: Collection[str] = (),
     rules: bool = False,
 ) -> TableRecord:
-    """Return the record of the rows of `dataset` and of their `answers`, which `espalier.predict_table` has returned.
+    """Return the record of the rows of `dataset`; `answers` is what `espalier.predict_table` has returned for them.
 
     The cells of the attributes in `erased` are left out; with `rules`, each answer has the text of its rule.
     """
@@ -176,8 +176,8 @@ def table_record(
 def record_rows(schema: espalier.Schema) -> int:
     """Return how many rows of a data set one record may hold, so that its size is bounded.
 
-    A record stores each label once. If the labels of the data set exceed `MAX_LABEL_BYTES` in total, each row is
-    counted with the longest label of each column, since a few rows may have many different labels.
+    A record stores each label once. If the labels of the data set exceed `MAX_LABEL_BYTES` in total, a few rows may
+    have most of them. Each row is then counted with the longest label of each column.
     """
     lengths = [[len(str(label)) for label in feature.categories] for feature in schema.features]
     longest = sum(max(each, default=0) for each in lengths) if sum(map(sum, lengths)) > MAX_LABEL_BYTES else 0

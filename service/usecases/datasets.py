@@ -110,7 +110,7 @@ def registered_data_set(
 
 
 def redeclare_data_set(session: Session, data_set_id: str, *, new: NewDataSet, was: str) -> DataSet:
-    """Replace a data set by `new`; raise `Conflict` if it is in use, or if its fingerprint differs from `was`."""
+    """Replace a data set by `new`; raise `Conflict` if the old one is in use, or if its fingerprint is not `was`."""
     row = _lock_unused(session, data_set_id)
     if row.fingerprint != was:
         raise errors.Conflict(f"data set {data_set_id} was redeclared by another request; read it and try again")

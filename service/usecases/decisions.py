@@ -76,7 +76,7 @@ def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalie
 
 
 def counterfactuals(version: LoadedVersion, decision: Decision, wanted: Mapping[str, Any]) -> espalier.Counterfactuals:
-    """Return the smallest changes of a logged row that make its version give another answer.
+    """Return the smallest changes of the decision's row for which the version gives another answer.
 
     `wanted` has further keyword arguments of `espalier.counterfactuals`. Raises `Conflict` if the row was refused or
     its inputs are not stored.

@@ -153,7 +153,7 @@ def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:
 
 
 def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
-    """Compare this host's clock, which dates decisions, with the database's, which times leases, retention and keys."""
+    """Compare this host's clock (it dates decisions) with the database's clock (it times leases, retention, keys)."""
     if engine is None:
         return
     with read_session(sessions(engine)) as session:

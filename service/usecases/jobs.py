@@ -46,7 +46,7 @@ class JobRequest:
 
     @contextmanager
     def collecting(self, below: str = "", elsewhere: Mapping[str, str] | None = None) -> Iterator[None]:
-        """Catch the faults that the core raises in the block; add new ones with the pointers that `relocate` makes."""
+        """Catch the faults that the core raises in the block; add each once, with the pointer that `relocate` makes."""
         pointer = relocate(below, elsewhere)
         try:
             yield
@@ -86,7 +86,7 @@ class JobRequest:
             return None
 
     def params(self, part: Mapping[str, Any], *beside: str, at: str = "") -> dict[str, Any]:
-        """Return ``params`` of `part` without the names in `beside`; add a fault, with a path below `at`, for each."""
+        """Return ``params`` of `part` without the names in `beside`; add a fault below `at` for each removed name."""
         params = dict(part.get("params") or {})
         for name in beside:
             if name in params:

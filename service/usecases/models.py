@@ -140,7 +140,7 @@ def _text_faults(text: str, tags: Sequence[str]) -> Iterator[Fault]:
 
 
 def _point_faults(session: Session, models: ModelCache, row: ModelName, point: object) -> Iterator[Fault]:
-    """Yield no fault if the point is legal for one of the newest versions, else its faults for the newest version."""
+    """Yield no fault if the operating point is legal for one of the newest versions, else its faults for the newest."""
     if point is None:
         return
     faults: list[Fault] = []

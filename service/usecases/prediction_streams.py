@@ -36,7 +36,7 @@ class PredictionStream:
     n_rows: int = field(default=0, init=False)  # number of rows answered so far
 
     def pointer(self, row: int, path: str) -> str:
-        """Return the JSON pointer into the whole stream for the pointer `path` into row `row` of the current batch."""
+        """Return a JSON pointer into the whole stream; `path` is a pointer into row `row` of the current batch."""
         return f"/rows/{self.n_rows + row}{path}"
 
 

@@ -1,7 +1,7 @@
 """Answer rows, or a table of rows, with a version; a durable log commits each decision before its answer is returned.
 
-A request with a row that cannot be read is refused as a whole, unless such rows are skipped. All rows of a
-request refused for this reason are logged nevertheless: an invalid row with its faults, every other as not answered.
+A request with a row that cannot be read is refused as a whole, unless such rows are skipped. If such a
+request is refused, all its rows are logged: each invalid row with its faults, every other row as not answered.
 """
 
 import time
@@ -140,7 +140,7 @@ def answer_table(
 ) -> TableRecord:
     """Answer the rows of a table without their paths, log them as one packed record, and wait for its commit.
 
-    The answers have rules unless ``explain`` is none. In the whole request, the first row has the number `first_row`.
+    The answers have rules unless ``explain`` is none. `first_row` numbers the table's first row in the whole request.
     Raises `ValidationFailed` if the strategy for missing values is not possible or the subject is not legal, and the
     errors of `DecisionLog.append`.
     """

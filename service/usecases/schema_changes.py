@@ -26,9 +26,10 @@ def redeclared(
     """Return the same rows under another declaration.
 
     `changes` may have ``target, task, missing_values, columns: [{name, kind, role, categories}]``; all else stays.
-    A kind that is not given is inferred again for a new numeric target or a new task; for a column of numbers as
-    categories that was the target or ignored; and for a column that is read again, but not in ``columns``, and whose
-    kind a notice doubts (`DOUBTS`). The notices of unchanged columns stay, except ``copy_of_target``.
+    The notices of unchanged columns stay, except ``copy_of_target``. A kind that is not given is inferred again if:
+    - a numeric or datetime column becomes the target, or the given task does not fit the kind of the target;
+    - a nominal column whose categories are numbers was the target or ignored, and gets another role;
+    - a column is not in ``columns``, but is read again, and a notice doubts its kind (`DOUBTS`).
     """
     before, notices = dataset.schema, list(notices)
     declared, tokens = _changed(before, changes, notices, columns=dataset.columns)
@@ -55,8 +56,7 @@ def read_redeclared(
 ) -> "NewDataSet":
     """Return the data set that `read` makes with the changed schema; add the old notices that still apply.
 
-    Unlike in `redeclared`, all cells are read again. So a cell that the old ``missing_values`` made missing may get its
-    value back.
+    All cells are read again, so a cell that the old ``missing_values`` made missing may get its value back.
     """
     declared, tokens = _changed(before, changes, notices)
     columns = [declared.get(each.name, each.to_dict()) for each in before.features]
@@ -70,7 +70,7 @@ def _changed(
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return the declarations of the columns to read again (by name), and the texts for missing values.
 
-    Of numeric columns, only those with a new missing value are read again; if `columns` is None, all may have one.
+    A new missing value that is a number affects the numeric columns that contain it; if `columns` is None, all of them.
     """
     tokens = list(changes.get("missing_values", before.missing_values))
     target = changes.get("target", before.target.name if before.target else None)

@@ -42,7 +42,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedVersion:
-    """The version that answers, with the operating point of its model; `alias` is None if none selected it."""
+    """The version that answers, with the operating point of its model; `alias` is None if no alias selected it."""
 
     version: LoadedVersion
     alias: str | None

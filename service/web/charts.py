@@ -27,7 +27,7 @@ class Column:
 
 
 def histogram_columns(table: espalier.Dataset, place: int) -> tuple[Column, ...]:
-    """Return the histogram of column `place` of a table: one column per bin, with the rows of the bin by class."""
+    """Return the histogram of feature `place` of a table: one `Column` per bin, with the row counts by class."""
     names, bins = _binned(table.schema.features[place], table.columns[place])
     return tuple(Column(name, counts) for name, counts in zip(names, _counted(table, bins, len(names)), strict=True))
 

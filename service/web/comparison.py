@@ -76,7 +76,7 @@ def _compared(typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def different_tests(left: espalier.Model, right: espalier.Model) -> tuple[set[int], set[int]]:
-    """Return the topmost nodes of each tree whose test or answer differs in the other tree, down to `DEPTH`."""
+    """Return, for each tree, the topmost nodes down to `DEPTH` that have another test or answer in the other tree."""
     marked: tuple[set[int], set[int]] = (set(), set())
     open_pairs = [(0, 0)]
     while open_pairs:

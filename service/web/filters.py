@@ -72,7 +72,7 @@ def compact(value: Any) -> str:
 
 
 def pair(word: str) -> tuple[str, str]:
-    """Return a word as a choice of a menu."""
+    """Return the value and the text of a choice in a menu, which are both `word`."""
     return word, word
 
 

@@ -86,12 +86,12 @@ def lines_of(text: str) -> list[str]:
 
 
 def text_of_lines(texts: Sequence[str]) -> str | None:
-    """Return the text of a field with one text per line; None if a text is blank or has more than one line."""
+    """Return `texts` as the lines of a text field; None if one of them is blank or has more than one line."""
     return None if any(text.splitlines() != [text] or not text.strip() for text in texts) else "\n".join(texts)
 
 
 def labels_named(text: str, categories: Sequence[espalier.Label]) -> list[espalier.Label]:
-    """Return the label that each line of a text field names, without blank lines; see `label_named`."""
+    """Return the labels that the lines of a text field name (see `label_named`); blank lines are skipped."""
     return [label_named(line, categories) for line in text.splitlines() if line.strip()]
 
 

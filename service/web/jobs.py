@@ -47,7 +47,7 @@ def job(job_id: str, problem: Any = None) -> Response:
 def job_progress(job_id: str) -> Response:
     """Stream the state of a job as HTML until the job has ended or `job_events.stream` reaches its time limit.
 
-    If too many requests wait for jobs, it ends after the first state. The browser connects again if the job goes on.
+    If too many requests wait for jobs, the stream ends after the first state. Browsers reconnect if the job goes on.
     """
     service, key_id = current_service(), g.browser.key_id
 

@@ -88,7 +88,7 @@ def begin() -> None:
     needed = pages.scopes[request.endpoint or ""]
     if needed:
         g.caller = session.caller_of_session()
-        check_route(g.caller, needed)
+        check_route(request, g.caller, needed)
     else:
         with suppress(ServiceError):  # the caller is only needed for the links at the top
             g.caller = session.caller_of_session()

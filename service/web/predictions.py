@@ -110,7 +110,7 @@ def typed_row(model: espalier.Model, typed: Mapping[str, str]) -> dict[str, Any]
 def typed_cell(feature: espalier.Feature, text: str) -> Any:
     """Return the value of a field; None if it is empty.
 
-    Dates and unknown categories stay texts. A text that should be a number stays a text, too; its row is refused later.
+    Dates and unknown categories stay texts. A numeric field without a number stays a text; its row is refused later.
     """
     if not text.strip():
         return None
@@ -181,7 +181,7 @@ def _range(scale: Any) -> str:
 
 
 def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float, float | None]]:
-    """Return the name, contribution and Shapley value (None: none) of the first `MAX_CONTRIBUTIONS` attributes."""
+    """Return the name, contribution and Shapley value (or None) of the first `MAX_CONTRIBUTIONS` attributes."""
     shapley_values = (answer.get("shap") or {}).get("contributions", {})
     along_the_path = list((answer.get("contributions") or {}).items())
     return [(name, value, shapley_values.get(name)) for name, value in along_the_path[:MAX_CONTRIBUTIONS]]

@@ -121,7 +121,7 @@ def _path_of(model: espalier.Model) -> Sequence[Step]:
 
 
 def _steps(path: espalier.PruningPath) -> Sequence[Step]:
-    """Return the trees of a path: all, or `MAX_STEPS` at most, evenly spaced by the logarithm of their size."""
+    """Return all trees of a path if they are at most `MAX_STEPS`, else some, evenly spaced in the log of their size."""
     n_steps = len(path.alpha)
     places = np.arange(n_steps)
     if n_steps > MAX_STEPS:

@@ -34,7 +34,7 @@ def picture(
         model: The model.
         root: The node at the top.
         path: A row, or its explanation, whose path is highlighted.
-        link: Function from a node to the escaped HTML attributes of the link of its box; None: the boxes are no links.
+        link: Function that returns the escaped HTML attributes of a node's link; None: the boxes are no links.
         selected: The node whose box is drawn thicker.
         marked: The nodes whose boxes are marked as different.
     """
@@ -59,7 +59,7 @@ def link_attributes(**attributes: str) -> str:
 
 
 def depth_shown(tree: espalier.Tree, root: int) -> int | None:
-    """Return the depth of a picture: 3, else 2 if 3 makes too many boxes, else None, which is the core's default."""
+    """Return the depth of a picture: 3, or 2 if 3 makes too many boxes; None (the core's default) if both do."""
     levels = tree.depths[root : root + int(tree.size[root])] - tree.depths[root]
     counts = np.cumsum(np.bincount(levels)[: DEPTH + 1])
     return next((depth for depth in range(DEPTH, 1, -1) if counts[min(depth, len(counts) - 1)] <= MAX_BOXES), None)

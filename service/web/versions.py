@@ -94,7 +94,7 @@ def rules(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/exports", Scope.READ)
 def exports(name: str, number: int) -> Response:
-    """List the export files, with a reason for each that cannot express this version, as a part of a page."""
+    """List the export files, as a part of the page; if a format cannot express this version, show the reason."""
     _, model = loaded(name, number)
     reason, obstacles = "", {}
     try:
@@ -107,7 +107,7 @@ def exports(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/figures", Scope.READ)
 def figures(name: str, number: int) -> Response:
-    """Show the confusion matrices on training rows, held-out rows and outcomes, as a part of the page."""
+    """Show figures and confusion matrices on training rows, held-out rows and outcomes, as a part of the page."""
     row, model = loaded(name, number)
     with read_session(current_service().sessions) as session:
         outcomes = version_accuracy(session, current_service().models, name, number)

@@ -31,7 +31,7 @@ class Format:
     """A file format of tables.
 
     Attributes:
-        endings: The endings of the names of files in this format.
+        endings: The endings of file names in this format.
         read: Function that yields the blocks of a table; None for JSON, which is read as a whole.
     """
 
@@ -61,7 +61,7 @@ def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **d
         **declared: As in `dataset_from_columns`. A declared kind overrides the column's type in the file.
 
     Raises:
-        DataError: The stream is not in this format or not a table, or as in `dataset_from_columns`.
+        DataError: The stream is not a table in this format; also for the reasons in `dataset_from_columns`.
         SchemaError: The declaration is wrong.
         TooLarge: The table exceeds a limit, or a line of CSV is longer than 16 MiB.
         MemoryError: A Parquet file or an Arrow stream needs more memory than there is.
@@ -78,8 +78,9 @@ def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **d
 def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
     """Read a data set from a pandas, polars or pyarrow table, or anything with ``__arrow_c_stream__``.
 
-    Texts and categoricals become categories. Dates and timestamps become instants, and booleans stay booleans, also in
-    unordered categoricals. Numbers stay numbers; a target of at most 20 distinct whole numbers becomes classes.
+    Texts and categoricals become categories, dates and timestamps become datetimes, and booleans stay booleans. An
+    unordered categorical of dates or booleans is read like a plain column. Numbers stay numbers; a target of at most 20
+    distinct whole numbers becomes classes.
 
     Args:
         table: The table.
@@ -103,7 +104,7 @@ def as_dataset(table: Any, **declared: Any) -> Dataset:
 
 
 def attributes_of(table: Any, schema: Schema) -> Dataset:
-    """Return the columns of a `Dataset` or another table that are attributes of `schema`; others are not read.
+    """Return a data set of those columns of `table` that are attributes of `schema`. Other columns are not read.
 
     Raises:
         DataError: The table has none of the attributes, or as in `dataset_from_arrow`.
@@ -120,7 +121,7 @@ def attributes_of(table: Any, schema: Schema) -> Dataset:
 
 
 def check_has_attributes(names: Collection[str], schema: Schema) -> None:
-    """Raise `DataError` if none of the names of a table's columns is that of an attribute of `schema`."""
+    """Raise `DataError` if none of a table's column names is the name of an attribute of `schema`."""
     attributes = [feature.name for feature in schema.attributes]
     if not any(name in names for name in attributes):
         message = f"the table has none of the model's attributes: {listed(attributes)}"
@@ -153,8 +154,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
         **declared: As in `dataset_from_columns`. An empty cell is a missing value.
 
     Raises:
-        DataError: The source is not CSV or has no rows, or its rows have different numbers of cells; or as in
-            `dataset_from_columns`.
+        DataError: The source is not CSV, has no rows or has rows of different length; or as in `dataset_from_columns`.
         SchemaError: The declaration is wrong.
         TooLarge: A line is longer than 16 MiB, or the table exceeds a limit.
         OSError: The file cannot be read.
@@ -198,7 +198,7 @@ def read_source(
 
 
 def format_of(path: Path | str) -> str:
-    """Return the format, one of `FORMATS`, that the ending of a file's name means.
+    """Return the format, one of `FORMATS`, that belongs to the ending of a file's name.
 
     Raises:
         DataError: No format has this ending.

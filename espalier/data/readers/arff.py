@@ -61,7 +61,7 @@ class Attribute:
     """An attribute, from a line of the header.
 
     Attributes:
-        parse: Function that returns the number that a cell means, or None. If `parse` is None, the cells stay texts.
+        parse: Function that returns a cell's number, or None for an illegal cell. If `parse` is None, cells stay texts.
         categories: The categories that the header lists; None if it lists none.
         zero: The value of a cell that a sparse row leaves out; None if no row may leave it out.
     """
@@ -82,7 +82,7 @@ class Line:
     at: int = 0
 
     def fault(self, message: str) -> DataError:
-        """Return the error of this line. `message` must not hold a cell."""
+        """Return the error of this line. `message` must not contain the text of a cell."""
         return DataError([Fault("", "not_arff", f"not ARFF: line {self.number}: {message}")])
 
     def next(self) -> str:
@@ -175,7 +175,7 @@ def _lines(source: Source) -> Iterator[Line]:
 
 
 def _cells_of_row(line: Line, zeros: Sequence[str | None]) -> Cells:
-    """Return the cells of a row, None if missing. Where `zeros` is None, a sparse row must give the cell."""
+    """Return the cells of a row, None if missing. If `zeros` has None for a column, a sparse row must give its cell."""
     cells: list[str | None]
     if SPECIAL.search(line.text) is None:  # most lines
         cells = [None if cell == MISSING else cell for cell in (cell.strip(" \t") for cell in line.text.split(","))]

@@ -47,10 +47,10 @@ def columns_of_arrow(table: Any) -> list[RawColumn]:
 
 
 def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], RawColumn]) -> list[RawColumn]:
-    """Return the columns that `read` returns for each pair of a name and cells.
+    """Call `read` with each pair of a name and cells, and return the resulting columns.
 
     Raises:
-        DataError: Two columns have the same name, or a column cannot be read. The error has one fault per column.
+        DataError: Two columns have the same name, or a column cannot be read. The faults of all columns are collected.
     """
     faults: list[Fault] = []
     raw_columns: dict[str, RawColumn | None] = {}

@@ -1,7 +1,7 @@
 """Read CSV with pyarrow, block by block on two threads: numbers as float64, texts as dictionaries.
 
-A column that pyarrow cannot read as numbers becomes labels, which may still mean numbers. Blocks that pyarrow cannot
-parse are split by the csv module, whose errors name the line.
+If pyarrow cannot read a column as numbers, its cells become labels. Labels may later still be read as numbers. If
+pyarrow cannot parse a block, the csv module splits the block; the errors of the csv module name the line.
 """
 
 import csv
@@ -43,9 +43,9 @@ def read_csv(source: Source, assembler: TableAssembler, *, size: int = BLOCK_BYT
     """Read CSV (RFC 4180: commas, the first line holds the names, UTF-8), in blocks of about `size` bytes.
 
     Raises:
-        DataError: The text is not UTF-8, has NUL characters or quotes that do not close, lacks names or rows, or has a
-            duplicate name, a row with a wrong number of cells, or a cell that is too long for the csv module.
-        TooLarge: A line is too long, there are too many columns, or a cell too long for the csv module exceeds a limit.
+        DataError: The text is not UTF-8, has NUL characters or unclosed quotes, or lacks names or rows. Or two columns
+            have the same name, a row has a wrong number of cells, or a cell is too long for the csv module.
+        TooLarge: A line is too long, there are too many columns, or a cell exceeds `cell_chars` and csv's own limit.
     """
     try:
         blocks = csv_blocks(source, size=size)
@@ -87,8 +87,8 @@ def parse_columns(
         missing_values: Texts that mean a missing value in a column of numbers. In a column of texts, they are labels.
 
     Returns:
-        The columns; None if the block is not UTF-8 or has NUL, a line has a wrong number of cells, a cell does not have
-        the type of its column, or pyarrow might split a line differently from the csv module.
+        The columns. None if pyarrow cannot read the block as the csv module would: the block is not UTF-8 or has NUL,
+        its quotes are not regular, a line has a wrong number of cells, or a cell does not fit the type of its column.
     """
     arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
     arrow_types = {
@@ -122,7 +122,7 @@ def parse_columns(
 
 
 def _column(name: str, chunks: Any, missing_values: Sequence[str]) -> RawColumn | None:
-    """Return a column of numbers or of texts; None if a number is not finite: its text, such as NaN, may be a label."""
+    """Return a column of numbers or texts; None if a number is not finite, since a text such as NaN may be a label."""
     arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
     if arrow.types.is_string(chunks.type):
         absent = compute.is_in(chunks, value_set=arrow.array(["", *missing_values], arrow.string()))

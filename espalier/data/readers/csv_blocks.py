@@ -45,7 +45,7 @@ class CsvBlock:
 def csv_blocks(stream: ByteStream, *, size: int) -> Iterator[CsvBlock]:
     """Divide CSV into blocks: the first holds only the header line, the others grow to about `size` bytes.
 
-    If `stream` returns fewer bytes than requested, this is its end.
+    If a read returns fewer bytes than requested, `stream` is at its end.
 
     Raises:
         DataError: Quotes do not close, or a line is too long.
@@ -81,7 +81,7 @@ def csv_blocks(stream: ByteStream, *, size: int) -> Iterator[CsvBlock]:
 
 
 def names_of(blocks: Iterator[CsvBlock]) -> list[str]:
-    """Return the cells of the first block, the names of the columns.
+    """Return the column names, which are the cells of the first block.
 
     Raises:
         DataError: There is no block, or the first block is not CSV.
@@ -129,7 +129,7 @@ def not_csv(message: str, code: str = "not_csv") -> DataError:
 
 
 def _lines_of(block: CsvBlock) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of the last line and the cells of each row that is not empty."""
+    """Yield, for each row that is not empty, the number of its last line and its cells."""
     try:
         text = block.content.decode()
     except UnicodeDecodeError as error:
@@ -190,7 +190,7 @@ def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_
 
 
 def _row_ends(content: bytes) -> Iterator[int]:
-    """Yield the index where each non-empty row ends for the csv module, except at the end of the content."""
+    """Yield the index at which the csv module ends each non-empty row, except the index at the end of the content."""
     lines = io.StringIO(content.decode("latin-1"), newline="")
     try:
         yield from (lines.tell() for row in csv.reader(lines) if row and lines.tell() < len(content))

@@ -20,14 +20,14 @@ def is_frame(table: object) -> bool:
 def columns_of_frame(table: Any, names: Collection[str] | None = None) -> list[RawColumn]:
     """Return the columns of a pandas, polars or pyarrow table, or of anything with ``__arrow_c_stream__``.
 
-    Only columns called one of `names` are read; None: all.
+    If `names` is given, only the columns with these names are read.
 
     Texts are nominal, numbers numeric, true and false boolean, dates and timestamps datetime. A timestamp without a
     time zone is taken as UTC. Ordered categoricals are ordinal. Other categoricals are datetime if all categories are
     dates, boolean if all categories are booleans, else nominal, even if the categories are numbers.
 
     Raises:
-        DataError: `table` is no such table, two columns have the same name, or a type, such as times, cannot be read.
+        DataError: `table` is no such table, two columns have the same name, or a type, such as times, is not read.
     """
     if not is_frame(table):
         message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"

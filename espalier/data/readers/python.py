@@ -60,17 +60,17 @@ def dataset_from_columns(
     """Read a data set from columns of JSON values, all of the same length.
 
     Args:
-        columns: The cells of each column, by its name: a list of numbers, texts, true, false and None, or a
-            one-dimensional numpy array of numbers (NaN is missing), booleans, dates, texts or Python objects.
+        columns: The columns by name. A column is a list of numbers, texts, true, false and None, or a one-dimensional
+            numpy array of numbers (NaN is missing), booleans, dates, texts or Python objects.
         target: Name of the column to learn. It overrides the target of the schema.
-        schema: A declaration (see `espalier.data.schema.parse_declaration`). Other columns are inferred: numbers are
-            numeric, booleans boolean, date objects datetime, and all others nominal. If no column is an array, texts of
-            numbers and of booleans count as numbers and booleans. A target of at most 20 distinct whole numbers is read
-            as classes.
-        task: ``classification`` or ``regression``. It overrides the task of the schema, and the kind of a target that
-            does not fit the task.
+        schema: A declaration (see `espalier.data.schema.parse_declaration`). The kind of an undeclared column is
+            inferred: numbers are numeric, booleans boolean, date objects datetime, all others nominal. If no column is
+            an array, texts of numbers count as numbers, and texts of booleans as booleans. If a target has at most 20
+            distinct numbers and all are whole, they are read as classes.
+        task: ``classification`` or ``regression``. It overrides the task of the schema. It also overrides the kind of
+            the target if that kind does not fit the task.
         missing_values: Texts that mean a missing value, by default those that the schema lists, else ``?`` and ``NA``.
-            The text of a number also makes this number a missing value.
+            If one is the text of a number, this number means a missing value, too.
         weight: Name of the column of row weights.
         ignore: Names of columns that are stored but not used.
         like: A schema that replaces `target`, `schema`, `task` and `missing_values`. The table may lack columns of

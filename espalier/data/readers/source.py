@@ -33,7 +33,7 @@ class TableFile(Protocol):
 
     @property
     def name(self) -> str:
-        """The name, with the ending of its format."""
+        """The file name. Its ending shows the format."""
 
     def open(self, mode: Any, /) -> Any:
         """Return the file at its start, to be used in a ``with`` statement."""

@@ -1,12 +1,12 @@
 """Counterfactuals: the nearest changes of a row that lead to another answer.
 
 Wachter, Mittelstadt and Russell (2017), *Counterfactual explanations without opening the black box*. A leaf is a box:
-an interval or a set of categories for each attribute. The cost of reaching it is a sum over attributes, so the nearest
-point of a box is found attribute by attribute, and each further test can only raise the cost. The search follows
+an interval or a set of categories for each attribute. The cost of reaching a box is a sum over attributes, so the
+nearest point of the box is found attribute by attribute. Each further test can only raise the cost. The search follows
 the cheapest path first, so the first leaf that it reaches with a wanted answer is the nearest one.
 
 If a missing value divides the row, or a surrogate decides, the search tries both choices: the value stays missing, or
-it becomes known. The model predicts each changed row before the row is proposed.
+it becomes known. A changed row is proposed only if the model predicts a wanted answer for this row.
 """
 
 import sys
@@ -44,7 +44,7 @@ class Change:
 
     Attributes:
         attribute: The attribute.
-        before: The row's value in JSON, written like `after`, even if training has not seen it; None if it is missing.
+        before: The row's value in JSON, in the form of `after`, seen in training or not; None if the value is missing.
         after: The proposed value.
         distance: Distance between `before` and `after`; see `espalier.explanation.counterfactuals.value_domains`.
         cost: The distance times the attribute's cost.
@@ -76,7 +76,7 @@ class Counterfactual:
         distance: The sum of the changes' distances.
         cost: The sum of the changes' costs, by which proposals are ordered.
         prediction: The model's answer to the changed row.
-        text: The changes as a sentence.
+        text: The changes and the prediction as a sentence.
     """
 
     changes: tuple[Change, ...]
@@ -109,9 +109,9 @@ class Counterfactuals:
     Attributes:
         prediction: The answer to the row itself.
         proposals: At most one per leaf (or rule); empty if no legal change leads to a wanted answer.
-        complete: True if the search found every counterfactual, or as many as requested. If false, more may exist, even
-            nearer ones: the search stopped early in a very large model, or a missing or unseen value of the row divides
-            the row or lets a surrogate decide.
+        complete: True if the search found every counterfactual, or as many as requested. Otherwise, the search stopped
+            early in a very large model, or a missing or unseen value divides the row or makes a surrogate decide. Then
+            more counterfactuals may exist, even nearer ones.
     """
 
     prediction: Prediction
@@ -144,11 +144,11 @@ def counterfactuals(
     Args:
         model: A tree or a list of rules; not a tree whose leaves are linear models.
         row: An object of attribute names and JSON values.
-        label: The wanted class; None for any class but the row's.
+        label: The wanted class; None for any class but the predicted one.
         value_range: Required for a regression: the least and the greatest wanted number. One of the two may be None,
             which means no limit.
         immutable: Names of attributes that must not change.
-        costs: By attribute name, the factor of the distance, at least 0; by default the model's `attribute_costs` or 1.
+        costs: By attribute name, a factor of at least 0 for distances; by default the model's `attribute_costs`, or 1.
         spans: By name of a numeric or date attribute, the difference that counts as a distance of 1; by default, the
             range of the training values.
         missing: The strategy for missing values, as in `espalier.predict`.

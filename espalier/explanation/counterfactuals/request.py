@@ -24,7 +24,7 @@ class CounterfactualRequest:
     """Validates the arguments of `espalier.counterfactuals`.
 
     Attributes:
-        code: Code of the wanted class; -1 for any class but the row's, and for a regression.
+        code: Code of the wanted class; -1 for any class but the predicted one, and for a regression.
         low, high: The least and the greatest wanted number; infinite without a limit.
         fixed: Indexes of the attributes that must not change.
         costs: For each attribute, in the schema's order, the factor of its distances.
@@ -71,7 +71,7 @@ class CounterfactualRequest:
             raise ConfigError([Fault("/label", "not_legal", "is already the answer for the row")])
 
     def are_wanted(self, answers: Array, own: Prediction) -> Mask:
-        """Return which of `answers`, class codes or numbers, are wanted: bool, one per answer.
+        """Return for each of `answers` (class codes or numbers) whether it is wanted: bool.
 
         If no label was given, every class is wanted except that of `own`, the prediction of the unchanged row.
         """

@@ -195,7 +195,7 @@ class _Choice:
 
     Attributes:
         stays: Whether the row's own value, known or missing, stays.
-        box: The known values with which the row, undivided, takes this path; empty if the attribute must not change.
+        box: The known values that send the whole row down this path; empty if the attribute must not change.
         value: The value in `box` that is nearest to the row's own; None if the own value stays.
     """
 
@@ -218,11 +218,11 @@ class BestFirstSearch:
         self.stopped = False
 
     def cost(self, place: int, value: float) -> float:
-        """Return the cost, at most the largest double, of changing the attribute with index `place` to `value`."""
+        """Return the cost of changing the attribute with index `place` to `value`, limited to the largest double."""
         return min(self.domains[place].distance(value) * self.costs[place], sys.float_info.max)
 
     def answers(self) -> Iterator[dict[int, float]]:
-        """Yield changes that lead to a wanted answer, cheapest first: the new value of each changed attribute."""
+        """Yield changes that lead to a wanted answer, cheapest first: the new encoded values, by attribute index."""
         graph, turn = self.graph, count()
         choices: dict[int, _Choice] = {}
         heap = [(self._key(choices), next(turn), graph.start, choices)] if graph.leads_to_wanted(graph.start) else []

@@ -1,9 +1,9 @@
 """Legal values of an attribute, sets of them, and their distance from a row's value.
 
 The distance between two numbers or dates is their difference divided by the attribute's span (Gower 1971, *A general
-coefficient of similarity*). Between two ordinal categories, it is the number of steps divided by the largest number of
-steps; between two different nominal or boolean values, it is 1. Between a known value and a missing or unseen one,
-it is 1.
+coefficient of similarity*). Between two ordinal categories, the distance is the number of steps divided by the largest
+possible number of steps. Between two different nominal or boolean values, the distance is 1. It is also 1 between a
+known value and a missing or unseen one.
 """
 
 import math
@@ -62,7 +62,7 @@ NOTHING: Final = Box(math.inf, -math.inf, 0)
 def branch_box(tree: Tree, feature: Feature, node: int, branch: int, *, with_unseen: bool) -> Box:
     """Return the set of known values that `node` sends to `branch`.
 
-    `with_unseen`: whether categories that were not seen at the test in training take this branch.
+    `with_unseen`: whether categories that no training row had at this test take this branch.
     """
     test = tree.test[node]
     if test == UNKNOWN:
@@ -121,7 +121,7 @@ class ValueDomain:
         return min(abs(value / 2 - self.own / 2) / (self.scale.span / 2), LARGEST)
 
     def nearest(self, box: Box) -> float | None:
-        """Return the box's legal value nearest to `own`, or to the middle if `own` is absent; None if there is none."""
+        """Return the box's legal value nearest to `own`, or to the middle without `own`; None if no value is legal."""
         if not box.has_values(self.feature):
             return None
         if self.feature.coded:
@@ -164,7 +164,7 @@ class ValueDomain:
         return float(min(nearest, key=lambda code: (abs(code - goal), code)))
 
     def _first(self, box: Box) -> float | None:
-        """Return the least legal value above the box's lower end (roughly, if `step` is 0); None if there is none."""
+        """Return the least legal value above the box's lower end, or one near it if `step` is 0; None without one."""
         step, is_date = self.scale.step, self.feature.kind is FeatureKind.DATETIME
         if box.above == -math.inf:
             return EARLIEST_INSTANT if is_date else -LARGEST
@@ -209,7 +209,7 @@ def value_domains(
     """Return the domain of each attribute for an encoded row.
 
     If the model has no scale for an attribute, the attribute's thresholds give one. For `given`, see `ValueDomain`.
-    `spans` has, by attribute name, the difference that counts as a distance of 1 in place of the model's span.
+    `spans` replaces spans of the model, by attribute name: the difference that counts as a distance of 1.
     """
     scales = model.preparation.scales or (None,) * len(values)
     missing, domains = MissingValues.of(model.schema.missing_values), []

@@ -19,7 +19,7 @@ class Arguments:
 
 
 class GrowParameters(Arguments):
-    """The training configuration as numbers. A parameter that is not set is -1 (an integer) or NaN (a real number).
+    """The training configuration as numbers. A limit that is not set is -1 (an integer) or NaN (a real number).
 
     n_classes: number of classes; 0 for a regression. root_weight: sum of the weights of all rows.
     all_many_valued: whether `EncodedColumns.many_valued` is 1 for every attribute.
@@ -40,7 +40,7 @@ class EncodedColumns(Arguments):
     order_place: int32 (F), the attribute's row in the table of presorted orders; not read for NOMINAL_KIND.
     value: float64. The values of attribute i, by rank, are ``value[value_start[i]:value_start[i + 1]]``: for
     BINARIES_KIND the ranks themselves, for NOMINAL_KIND none. value_start: int64 (F + 1).
-    recode: int32, the rank of each category of BINARIES_KIND attributes, in the same form. recode_start: int64 (F + 1).
+    recode: int32, the rank of each category of BINARIES_KIND attributes. recode_start: int64 (F + 1), like value_start.
     many_valued: int32 (F), 1 for an attribute that `average_gain_guard` leaves out of the average, unless all are 1.
     cost: float64 (F), cost of each attribute. first_attribute: number of the attribute of the first column. It is above
     0 only if a tree is grown level by level, because there is then one column at a time.
@@ -56,7 +56,7 @@ class Targets(Arguments):
 
 
 class NodeContext:
-    """The node that is split: its rows ``start:stop``, weight, impurity and mean target, `centre` (0 for classes)."""
+    """The node that is split: its rows ``start:stop``, weight, impurity and `centre` (mean target; 0 for classes)."""
 
 
 class SplitSearch:
@@ -77,9 +77,9 @@ class SplitSearch:
 class Sums(Arguments):
     """Statistics of the node and of the branches of a split.
 
-    weight: float64 (n), the weight of each row in the node. All other arrays are float64 (width): `node` sums all rows,
-    `known` and `unknown` the known and the unknown rows, `left` and `right` the branches of the current split,
-    `best_left` and `best_right` the branches of the best split so far. `trial` is scratch.
+    weight: float64 (n), the weight of each row in the node. All other arrays are float64 (width). node: all rows.
+    known, unknown: the known and the unknown rows. left, right: the branches of the current split. best_left,
+    best_right: the branches of the best split so far. trial: scratch.
     """
 
 
@@ -88,7 +88,7 @@ class Categories(Arguments):
 
     present: int32 (P), the codes of the categories present.
     group: float64 (P, width), their statistics. n_rows_of: int32 (P), their numbers of rows.
-    ascending: int32 (P), indexes in `present`, ascending by code. branch: int32 (P), their branches, in this order.
+    ascending: int32 (P), indexes in `present`, ascending by code. branch: int32 (P); branch[j] is that of ascending[j].
     order: int32 (P), indexes in `ascending`, sorted by `key`, float64 (P). A split cuts this sequence in two.
     slot: int32 (largest number of categories), index of each code in `present` or `ascending`; -1 between uses.
     scratch: int32 (P). direction: float64 (3, classes), scratch of the principal component.

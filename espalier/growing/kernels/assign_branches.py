@@ -34,9 +34,9 @@ def assign_branches(work, rows, branches, candidates, chosen, start, stop):
 
 
 def find_subset_again(work, rows, branches, candidates, chosen):
-    """Search the best subset again and write each category's branch, which candidates lack, to ``branches.of_code``.
+    """Search the best subset again. Write the branch of each category to ``branches.of_code``.
 
-    ``work.context`` must describe the node.
+    Candidates do not store these branches. ``work.context`` must describe the node.
     """
     codes = work.columns.codes[chosen]
     best_nominal_split(work, rows.master, chosen, False, candidates.ints[chosen], candidates.reals[chosen])
@@ -86,7 +86,7 @@ def _threshold_of(work, chosen, ints):
 
 
 def write_test(work, nodes, node, chosen, candidates):
-    """Write the test of a node without its table of categories. Return the length of that table."""
+    """Write a node's test except the branches of its categories. Return how many branches `write_codes` must append."""
     test = candidates.chosen_ints[c.INT_TEST]
     nodes.ints[node, column.FEATURE] = work.columns.first_attribute + chosen
     nodes.ints[node, column.HEURISTIC] = candidates.chosen_ints[c.INT_HEURISTIC]
@@ -164,7 +164,7 @@ def weigh_row_by_row(work, sequence, branches, branch_sums, is_threshold, start,
 
 
 def reset_categories(work, rows, branches, chosen, start, stop):
-    """Reset the entries of ``branches.of_code`` that `find_subset_again` has written to -1."""
+    """Write -1 to all entries of ``branches.of_code`` that `find_subset_again` has written."""
     codes = work.columns.codes[chosen]
     for at in range(start, stop):
         if codes[rows.master[at]] >= 0:
@@ -172,7 +172,7 @@ def reset_categories(work, rows, branches, chosen, start, stop):
 
 
 def set_fallback(branches, learned):
-    """Set the branch of unknown rows: `learned`, to which their weight is added, or the heaviest if `learned` is -1."""
+    """Set the fallback: the heaviest branch if `learned` is -1, else `learned`. Add the unknown weight to `learned`."""
     branches.fallback = learned
     if learned >= 0:
         branches.weight[learned] += branches.unknown_weight

@@ -1,7 +1,7 @@
 """The constants of `constants.pxd` that Python also needs.
 
-A criterion is numbered by its position in `espalier.config.criteria.CRITERIA`; a split type or a missing-value strategy
-in its table in `espalier.config.training_parameters`. A cost function has its position there plus 1.
+A criterion's number is its position in `espalier.config.criteria.CRITERIA`. The number of a split type, missing-value
+strategy or cost function is its position in its tuple in `espalier.config.training_parameters`, cost functions from 1.
 
 Columns of the tables of candidates::
 

@@ -1,8 +1,8 @@
 """The general grower: one compiled loop for every criterion, missing-value strategy and split type.
 
 A node that may still be split owns the range ``start:stop`` of the master sequence, whose entries are (row, weight),
-and the same range of each presorted order. Its children take over that range. If they need more room, because a row
-with an unknown value goes down several branches, and other entries follow the range, they are written at the top::
+and the same range of each presorted order. Its children take over that range. They need more room if rows with an
+unknown value go down several branches. If other entries then follow the range, the children are written at the top::
 
     master   | pending | pending |  current node  |        free          depth-first: the first child c0 is split next,
                                  start          stop = top               so the current range ends at the top, unless
@@ -176,7 +176,7 @@ def _is_subset_split(growth):
 
 
 def split_rows(growth, node, chosen, start, stop, max_nodes, max_codes):
-    """Write a node's children and its chosen split, unless a limit forbids it. Return whether they are written.
+    """Write a node's children and its chosen split. Return False if a limit or REPTree's rule forbids the split.
 
     The children follow the last node, and ``nodes.n`` does not count them. If the tree would become too large,
     ``growth.status`` says so.
@@ -220,9 +220,9 @@ def _assign_rows(growth, chosen, start, stop):
 
 
 def _add_children(growth, node, chosen, start, stop, max_codes):
-    """Write the test of a node, and its children. If there is a fallback, assign the rows with unknown value to it.
+    """Write the test of a node, and its children. If there is a fallback, assign the rows with unknown value.
 
-    With surrogates, such a row instead goes to the branch of the first surrogate whose attribute is known, if any.
+    The first surrogate whose attribute is known in a row assigns the row. Without such a surrogate, the fallback does.
     """
     branch: cython.int
     growth.branches.fallback = -1

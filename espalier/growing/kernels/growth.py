@@ -34,7 +34,7 @@ class NodeTables(Tables):
 
     ints: int32 (nodes, N_NODE_INTS). reals: float64 (nodes, N_NODE_REALS). stats: float64 (nodes, classes), or (nodes,
     3) for a regression: weight, mean, squared deviations. codes: int32, branches of the categories of nominal tests.
-    When the binary grower grows a tree level by level, the columns are those of `BinaryNodes`, and `codes` is empty.
+    When the binary grower grows a tree level by level, the columns are those of `BinaryNodes`; `codes` is not used.
     """
 
     def __init__(self, width, n_ints=column.N_NODE_INTS, n_reals=column.N_NODE_REALS):

@@ -188,7 +188,7 @@ def standardise(fit):
 
 
 def sum_products(fit):
-    """Sum the weighted products of each two standardised regressors (upper triangle), and of each with the target."""
+    """Sum the weighted products of standardised regressors, pair by pair (upper triangle), and with the target."""
     n_active = fit.n_active
     fit.moment[:n_active] = 0.0
     fit.gram[:n_active, :n_active] = 0.0
@@ -212,10 +212,10 @@ def sum_products(fit):
 def fit_and_drop(fit):
     """Fit all regressors, leave out those with too large coefficients, then drop others while the model improves.
 
-    Each drop removes the regressor with the smallest coefficient. The model improves while SSE/SSE_full·(n − p_full)
-    + 2p falls, where n is the node's weight, p the number of coefficients plus 1, and "full" the model before the first
-    such drop. Writes the remaining regressors and their standardised coefficients. Returns the weighted sum of squared
-    residuals (SSE). If the full model's SSE is 0 or not finite, no regressor remains, and the mean's SSE is returned.
+    Each drop removes the regressor with the smallest coefficient. The model improves if SSE/SSE_full·(n − p_full) + 2p
+    falls. SSE is the weighted sum of squared residuals, n the node's weight, and p the number of coefficients plus 1.
+    "full" is the model before the first such drop. Writes the remaining regressors and their standardised coefficients.
+    Returns the SSE. If SSE_full is 0 or not finite, no regressor remains, and the mean's SSE is returned.
     """
     fit.n_kept = fit.n_active
     for j in range(fit.n_active):

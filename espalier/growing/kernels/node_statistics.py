@@ -12,7 +12,7 @@ ROUNDING = 1e-12
 
 
 def start_root(work, nodes, rows, depth):
-    """Write the root node, at this depth, and write all rows and their weights into the master sequence."""
+    """Write the root node with this depth. Write all rows and their weights into the master sequence."""
     is_regression: cython.bint = work.parameters.n_classes == 0
     _start_node(nodes, 0, -1, depth, -1)
     for row in range(work.targets.weight.shape[0]):
@@ -29,7 +29,7 @@ def start_root(work, nodes, rows, depth):
 
 
 def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
-    """Write a node's children after the last node. A row without a branch is divided among them by known weight."""
+    """Write a node's children after the last node. Divide rows without a branch among the children by known weight."""
     is_regression: cython.bint = work.parameters.n_classes == 0
     first: cython.int = nodes.n
     branch: cython.int
@@ -108,7 +108,7 @@ def _add_row(nodes, targets, is_regression, node, row, weight):
 
 
 def _finish_means(nodes, first, count):
-    """Turn the sums of targets of `count` nodes, from `first` on, into means; set their sums of deviations to 0."""
+    """Turn the target sums of nodes first:first+count into means. Set these nodes' sums of deviations to 0."""
     for node in range(first, first + count):
         if nodes.stats[node, 0] <= 0.0:
             continue

@@ -21,9 +21,9 @@ from cython.cimports.espalier.growing.kernels.binary import constants as b
 def write_codes(bits, codes, counts):
     """Write the code of each row. Return how many bits the values need.
 
-    A code is the upper 32 of the bits that a value needs, or all of them if these are fewer. With at most 32 bits,
-    codes are ordered like the values. bits: uint64 (n), the bits of the float64 values, none missing. codes: uint32
-    (n), written. counts: uint32 (3, 2048), written: the number of codes with each value of each digit.
+    If values need at most 32 bits, a code is all of these bits, and codes are ordered like the values. Otherwise a code
+    is the upper 32 of the bits. bits: uint64 (n), the bits of the float64 values, none missing. codes: uint32 (n),
+    written. counts: uint32 (3, 2048), written: the number of codes with each value of each digit.
     """
     with cython.nogil:
         zeros, least, below, above = _span(bits)

@@ -1,1 +1,1 @@
-"""Trees of tables that are larger than memory, grown level by level with one column in memory at a time."""
+"""Growing trees from tables larger than memory: level by level, with one column in memory at a time."""

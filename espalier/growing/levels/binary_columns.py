@@ -1,4 +1,4 @@
-"""Columns of the binary grower: their candidates, marks and partitions. See also `general_columns`.
+"""Columns of the binary grower: their candidates, marks (see `grow_levels`) and partitions. See also `general_columns`.
 
 A sorted column is stored in two files: its codes and its order, in the format of `BinaryColumns.orders`. A coded
 column is stored in one file of bytes. The rows of a node are a range of each order::
@@ -42,7 +42,7 @@ class CopiedBinaryRows:
         home: uint32 (rows), the number of each row in the whole table.
         master: uint32 (rows), the order 0, 1, … of the rows themselves; see `orders` of `BinaryColumns`.
         orders, codes: The order and the codes of each sorted attribute, uint32 (rows), keyed by attribute.
-        cells: The codes of each coded attribute, uint8 (rows), and their number, keyed by attribute.
+        cells: The codes of each coded attribute, uint8 (rows), and its number of codes, keyed by attribute.
     """
 
     home: Array

@@ -20,7 +20,7 @@ SUBTREE: Final = ("ints", "reals", "stats", "codes")
 
 
 def save_level(folder: Path, number: int, level: Level) -> None:
-    """Write a level to a file, which gets its name when it is complete.
+    """Write a level to a file. The file gets its final name when it is complete.
 
     Raises:
         DataError: The disk is full.

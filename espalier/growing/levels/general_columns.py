@@ -1,4 +1,4 @@
-"""Columns of the general grower: their candidates, marks and partitions. See also `binary_columns`.
+"""Columns of the general grower: their candidates, marks (see `grow_levels`) and partitions. See also `binary_columns`.
 
 The result of every method depends only on the training data and on the levels that the caller gives. Each method first
 updates the state (which rows belong to which open node) to these levels, from the root if necessary.

@@ -2,9 +2,9 @@
 
 At each level, the workers compute the candidates of the *open* nodes, which may still be split. The best candidate of a
 node is chosen as in the in-memory grower. The worker that holds the candidate's column splits the node, and all workers
-get the *mark*: the new nodes and each row's branch. The rows of a node of few cells are copied instead, and its subtree
-is grown in memory. The tree equals that of the in-memory grower to the last bit, since the same kernels see the same
-rows in the same order.
+get the *mark*: the new nodes and each row's branch. If a node has few cells (rows times columns), its rows are copied
+instead, and its subtree is grown in memory. The tree equals that of the in-memory grower to the last bit, since the
+same kernels see the same rows in the same order.
 
 The *place* of an open node is its index in the list of the open nodes of its level.
 """
@@ -95,7 +95,7 @@ class ColumnWorker:
         return marks
 
     def _advance(self, levels: Sequence[Level]) -> None:
-        """Append to the state the `levels` that it lacks; begin again at the root if it includes other levels."""
+        """Append the missing `levels` to the state. If the state includes other levels, begin again at the root."""
         n_known = len(self._levels)
         if n_known > len(levels) or any(mine is not level for mine, level in zip(self._levels, levels, strict=False)):
             self._begin()

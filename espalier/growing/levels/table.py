@@ -70,7 +70,7 @@ class WorkerSpec:
 
 
 def build_worker(spec: WorkerSpec, store: ArrayStore, progress: Progress) -> Worker:
-    """Return a worker that holds the columns of its spec in this process."""
+    """Return a worker in this process that holds the columns of the spec."""
     parameters = grow_parameters(spec.data, spec.config)
     if spec.shapes is None:
         rows = binary_data.row_data(spec.data)

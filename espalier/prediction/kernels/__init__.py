@@ -1,1 +1,1 @@
-"""Compiled code that answers many rows: arrays and numbers in, arrays and numbers out."""
+"""Compiled code that predicts many rows: arrays and numbers in, arrays and numbers out."""

@@ -10,8 +10,8 @@ order of their branches. The index of a packed node is its *place*; ``node[place
 A leaf is its own first child, and its threshold is infinity, so a row that has arrived stays there. Sixteen rows take
 every step together without a branch in the code; while one row waits for memory, the others proceed.
 
-If one of the sixteen lacks a tested value, and for the last rows and for trees with other than numeric tests, a loop
-with branches in the code moves up to sixteen rows at a time; the next row replaces a row that has arrived.
+If one of the sixteen rows lacks a tested value, if fewer rows are left, or if not all tests are numeric, another loop
+moves up to sixteen rows at a time. It has branches in the code; the next row replaces a row that has arrived.
 """
 
 import cython
@@ -41,7 +41,7 @@ def code_branch(start, branches, test, value):
 
 
 def own_branch(tree, node, value):
-    """Return the branch of a value at a test; -1 if it was not seen there, or is NaN and the test is not UNKNOWN."""
+    """Return the branch of a value at a test; -1 for an unseen category, and for NaN unless the test is UNKNOWN."""
     test = tree.test[node]
     if test == UNKNOWN:
         return 1 if isnan(value) else 0
@@ -55,7 +55,7 @@ def own_branch(tree, node, value):
 def other_branch(tree, node, values, first):
     """Return the branch of a row without a known value: that of a surrogate, or the fallback (SEVERAL: all branches).
 
-    The cell of attribute f is ``values[first + f]``. A fallback below SEVERAL ends the row's path at the node.
+    The cell of attribute f is ``values[first + f]``. A fallback of -2 ends the row's path at the node.
     """
     for other in range(tree.other_start[node], tree.other_start[node + 1]):
         value: cython.double = values[first + tree.other_feature[other]]
@@ -71,7 +71,7 @@ def other_branch(tree, node, values, first):
 
 
 def branch_of(tree, node, values, first):
-    """Return the branch that a row takes at a node; its cells are ``values[first + f]``. See `other_branch`."""
+    """Return the branch that a row takes at a node. The row's cells are ``values[first + f]``. See `other_branch`."""
     branch = own_branch(tree, node, values[first + tree.feature[node]])
     return branch if branch >= 0 else other_branch(tree, node, values, first)
 

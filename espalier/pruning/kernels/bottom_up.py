@@ -12,9 +12,9 @@ from cython.cimports.libc.math import INFINITY, rint
 def reduce_errors(parent, is_leaf, loss, ties_prune, prune_root, from_initial, slack):
     """Replace nodes by leaves from the last to the first: reduced-error pruning in one pass (Quinlan 1987).
 
-    loss: float64 (n), the loss of each node as a leaf. With `ties_prune`, a node is pruned if this raises the tree's
-    loss by at most `slack`; else, if this lowers the loss by more than `slack`. The comparison is with the tree as
-    pruned so far or, with `from_initial`, with the unpruned tree. The root is pruned only with `prune_root`.
+    loss: float64 (n), the loss of each node as a leaf. With `ties_prune`, a node is pruned if the tree's loss rises by
+    at most `slack`; without it, if the loss falls by more than `slack`. The comparison is with the tree as pruned so
+    far or, with `from_initial`, with the unpruned tree. The root is pruned only with `prune_root`.
 
     Returns two arrays: the nodes in the order of pruning, int32; the loss of each node's subtree just before, float64.
     """

@@ -12,9 +12,9 @@ from cython.cimports.libc.math import INFINITY
 def weakest_links(parent, size, is_leaf, risk, slack):
     """Prune subtrees that save nothing, then repeatedly the weakest link (Breiman et al. 1984, section 3.3).
 
-    risk: float64 (n), the risk of each node as a leaf. slack: the largest saving per removed leaf that counts as none.
-    The first pass compares each node with its subtree as pruned so far, children before parents. If the risk is not a
-    sum over rows, a split may raise the risk although the splits below lower it again.
+    risk: float64 (n), the risk of each node as a leaf. slack: the largest saving per removed leaf that counts as no
+    saving. The first pass compares each node with its subtree as pruned so far, children before parents. If the risk
+    is not a sum over rows, a split may raise the risk, and the splits below it may lower the risk again.
 
     Returns three arrays, one entry per pruned node in the order of pruning: the node, int32; the price of a leaf at
     which it was pruned, float64; the risk of its subtree just before, float64. Time: O((n + Σ depth) log n).
@@ -60,7 +60,7 @@ def weakest_links(parent, size, is_leaf, risk, slack):
 
 
 def earliest_above(parent, step):
-    """Return the least `step` (int64 (n)) of each node's ancestors, int64 (n); the largest int64 for the root."""
+    """Return the least `step` of each node's ancestors, and for the root the largest int64. Both are int64 (n)."""
     result = np.empty(parent.shape[0], np.int64)
     earliest: cython.longlong[::1] = result
     earliest[0] = np.iinfo(np.int64).max

@@ -7,8 +7,8 @@ of the node that is visited next come first among the pending parts::
     row     | leaf 3 | leaf 4 |   free   | node 5 | node 8 |        the tree is visited in preorder
               0               n_arrived    first             end of the buffer
 
-A *shape* is an int32 (n_nodes) array. Its entry for a leaf is -1. Its entry for an inner node is the node whose test
-and children it uses: itself in an unpruned tree, and ``shape[c]`` if branch c has replaced it.
+A *shape* is an int32 (n_nodes) array. The entry of a leaf is -1. The entry of an inner node i is the node whose test
+and children i has: i itself in an unpruned tree, and ``shape[c]`` if branch c has replaced i.
 """
 
 import cython
@@ -23,8 +23,8 @@ class RowsAtLeaves:
     order: int32 (n), the nodes in preorder. size: int32 (n), the size of each node's subtree. lo: int64 (n + 1), the
     index of the first row part in each node's subtree; the last entry is the number of parts. row: int32, and weight:
     float64, the row parts leaf by leaf. If parts are marked, ``~row`` stands for a part that is less than its whole
-    row. Subtree raising also uses place, the index in `order` of the next node to visit, and outer, the frame in which
-    this subtree replaced a node.
+    row. Subtree raising uses two more fields: place is the index in `order` of the next node to visit, and outer is the
+    frame in which this subtree replaced a node.
     """
 
     def __init__(self, order, size, lo, row, weight):
@@ -33,7 +33,7 @@ class RowsAtLeaves:
 
 
 class Distribution:
-    """Rows that are distributed over a tree, their sums at each node, and the row parts and nodes of the last visit.
+    """Rows that are distributed over a tree, their sums at each node, and the result of the last distribution.
 
     values: float64 (n_rows, n_attributes), numbers or codes of categories, NaN if missing. target: float64 (n_rows),
     numbers or class codes (below 0 for none of the classes). answers: float64 (n_nodes), the node values, which only a
@@ -145,7 +145,7 @@ def distribute_rows(state, start, rows, weights, n_rows, shares, known_before, m
 
 
 def rows_at_leaves(state):
-    """Return the row parts of the last visit."""
+    """Return the row parts of the last distribution."""
     n_order, n_arrived = state.n_order, state.lo[state.n_order]
     return RowsAtLeaves(
         np.array(state.order[:n_order]), np.array(state.size[:n_order]),
@@ -209,7 +209,7 @@ def partition_parts(state, n_parts, shares, base, n_branches, marks_parts):
     """Write the row parts of a node ordered by branch.
 
     A part whose branch is -1 is divided among the branches by their shares, from ``shares[base]`` on. marks_parts:
-    whether such a part is written as ``~row``. ``count`` has the index where each branch begins, afterwards its end.
+    whether such a part is written as ``~row``. ``count`` holds the index where each branch begins; on return, its end.
     """
     for part in range(n_parts):
         branch, row, weight = state.branch[part], state.own_row[part], state.own_weight[part]

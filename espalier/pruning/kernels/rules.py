@@ -68,7 +68,7 @@ def drop_condition(fails, place, n_failing, failing_sum, weight, missed, gained,
 
 
 def sum_holding(holds, rows, weight, is_own, sums):
-    """Sum the weights of the rows among `rows` that each rule holds for.
+    """Sum, for each rule, the weights of the `rows` for which the rule holds.
 
     holds: uint8 (groups of eight rules, all rows), one bit per rule. rows: int64, indexes. weight: float64 (all rows).
     is_own: bool (all rows), whether a row is of the rules' class. sums: float64 (2, 8 · groups), written: for each rule

@@ -121,7 +121,7 @@ def prune_with_raising(state, frame, stop):
 
 
 def start(state, frame):
-    """Write the mass of each node of a tree as grown, and whole, estimate and whole_estimate of each leaf."""
+    """Write ``mass`` of each node of an unpruned tree, and ``whole``, ``estimate``, ``whole_estimate`` of each leaf."""
     n_classes = state.stats.shape[1]
     for node in range(state.stats.shape[0]):
         for code in range(n_classes):

@@ -89,7 +89,7 @@ class Scratch:
 
     is_right: uint32, a bit for each row of a node: its branch. spare: uint32 (n). places: int32 (n), the number of each
     row in the copy of its subtree; threads share this array but write different rows. finished: float64 (1), weight of
-    the leaves that the thread has finished. progress: float64 (2), of which the second entry, the stop flag, is read.
+    the leaves that the thread has finished. progress: float64 (2); only the second entry, the stop flag, is read.
     """
 
     def __init__(self, is_right, spare, places, progress):

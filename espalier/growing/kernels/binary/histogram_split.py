@@ -1,9 +1,9 @@
 """The best threshold of a coded column at one node of the binary grower, from statistics per code.
 
-Counts are float64, `width` numbers per code. For a numeric target, these are the weight and the weighted sum of
-``target - search.centre``; for two classes with row weights, the total weight and the weight of the second class; else
-the weight of each class. Scores and ties are those of `presorted_split`. At a node of few rows, only the codes that
-occur are read.
+Counts are float64, `width` numbers per code. For a numeric target, the two numbers are the weight and the weighted sum
+of ``target - search.centre``. For two classes with row weights, they are the total weight and the weight of the second
+class. In all other cases, there is one number per class: its weight. Scores and ties are those of `presorted_split`. At
+a node of few rows, only the codes that occur are read.
 """
 
 import cython

@@ -177,7 +177,7 @@ def best_sorted_splits(data, search, start, stop, low, high):
 def best_coded_splits(data, search, slot, start, stop, low, high, is_counted):
     """Write the gain and the place of the best split of each coded column in low:high.
 
-    is_counted: whether the slot holds the counts of the node. If not, it is scratch, and the rows start:stop are read.
+    is_counted: whether the slot holds the node's counts. If not, the slot is scratch, and the rows start:stop are read.
     """
     for column in range(low, high):
         attribute = data.coded_attribute[column]

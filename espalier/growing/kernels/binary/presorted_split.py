@@ -6,10 +6,10 @@ Scores are fractions, compared by cross-multiplication. A split must be better t
 **Blocks of unweighted rows are skipped if they cannot win.** Of n rows, l are on the left; of t rows of a class, c are
 on the left. The score grows with A² / (l · (n - l)), where A = c·n - t·l; with several classes, A² is summed over them.
 If p rows of a block of B rows have the class, A rises by at most p·(n - t) and falls by at most (B - p)·t. The
-denominator is least at one end of the block. If a score with these bounds is not better than the best so far, no split
-in the block is better. In a skipped block, the scan only counts p for each class and computes no scores.
+denominator is least at one end of the block. If the score from these bounds is not better than the best so far, no
+split in the block is better. In a skipped block, the scan only counts p for each class and computes no scores.
 
-For a numeric target, A is the sum of the left rows' distances from the mean. Over a block it rises by at most the sum
+For a numeric target, A is the sum of the left rows' distances from the mean. Over a block, A rises by at most the sum
 of the positive distances and falls by at most the sum of the negative ones. Distances are computed from a rounded mean;
 its rounding error, `rest`, is subtracted once per row.
 

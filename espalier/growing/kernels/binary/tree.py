@@ -1,16 +1,16 @@
-"""The binary grower: complete data, two branches per test, impurity by squares (gini, squared error).
+"""The binary grower: complete data, two branches per test, gini or squared error.
 
 Columns with at most 256 values are stored as bytes, row by row, and a node sums its statistics by code. For unweighted
 classes, the larger child's counts are usually the parent's minus the smaller child's. Columns with more values are
 sorted once; a *stable partition* leaves each child's range of an order sorted, so nothing is sorted again::
 
-    orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column. The bits above hold
-                    start             stop     the class if rows are unweighted, so that the split search reads little
-    orders[-1]  ... | 0 1 3 4 7 9 ... |        else. The last order is the rows' own.
+    orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column. If rows are unweighted,
+                    start             stop     the bits above hold the class, and the split search reads little else.
+    orders[-1]  ... | 0 1 3 4 7 9 ... |        the rows' own order: ascending row numbers
 
-Each subtree owns its range, so subtrees grow in parallel, and the result does not depend on the thread. Before it
-grows, a subtree is copied into separate tables in which its rows are numbered from 0: branch bits, codes and targets,
-which are read by row, are then close together in memory and stay in the processor's cache.
+Each subtree owns its range, so subtrees grow in parallel, and the result does not depend on the thread. Before a
+subtree grows, it is copied into separate tables in which its rows are numbered from 0. Branch bits, codes and targets
+are read by row. In the copy, they are close together in memory and stay in the processor's cache.
 
 A split is stored as two rows, the last one below its threshold and the first one above. The threshold is computed from
 their values when the tree is finished.

@@ -21,12 +21,12 @@ MIN_M5_GAIN = 1e-6
 
 
 def tie_of_gains(work):
-    """Return the difference up to which two gains are equal: a fixed one under gain_ratio, else the rounding error."""
+    """Return the largest difference at which two gains tie: a constant under gain_ratio, else the rounding error."""
     return TIE_OF_RATIOS if work.parameters.criterion == c.GAIN_RATIO else _rounding_error(work)
 
 
 def tie_of_scores(work, best_score):
-    """Return the difference up to which another attribute's score is equal to `best_score`."""
+    """Return the largest difference at which another attribute's score ties with `best_score`."""
     if work.parameters.cost_function == c.NUNEZ:
         return TIE_OF_LOGARITHMS
     if work.parameters.cost_function != c.NO_COSTS:
@@ -46,7 +46,7 @@ def _rounding_error(work):
 
 
 def start_search(work, attribute, paid, ints):
-    """Begin to search an attribute; `work.sums` must hold the statistics of the rows with and without its value."""
+    """Start an attribute's search. `work.sums` must hold the statistics of rows with known and with unknown value."""
     ints[c.INT_BELOW], ints[c.INT_ABOVE] = 0, 0
     ints[c.INT_UNKNOWN], ints[c.INT_CUT_POINT], ints[c.INT_HEURISTIC] = -1, -1, 0
     work.search.attribute = attribute
@@ -60,7 +60,7 @@ def start_search(work, attribute, paid, ints):
 
 
 def min_branch_size(work, known_size):
-    """Return the least size of each branch, minus a tolerance for rounding; 0 if only the best candidate is checked.
+    """Return the minimum size of a branch, minus a rounding tolerance; 0 under ``leaf_weight_rule: winner``.
 
     known_size: size of the known rows, for C4.5's limit on threshold splits; 0 for a nominal attribute.
     """
@@ -118,7 +118,7 @@ def terms_of_unknown_test(work):
 
 
 def terms_with_share(work, share):
-    """Return the sum of the terms of the best branches, the left one with `share` of the unknown rows."""
+    """Return the sum of the best branches' terms. The left gets `share` of the unknown rows, the right the rest."""
     totals, trial = cython.address(work.sums.node[0]), cython.address(work.sums.trial[0])
     for k in range(work.sums.trial.shape[0]):
         work.sums.trial[k] = work.sums.best_left[k] + share * work.sums.unknown[k]
@@ -147,7 +147,7 @@ def store_unknown_test(sums, ints):
 def finish_two(work, gain, ints, reals):
     """Set the gain, the score and the size of the smaller branch for a candidate with two branches.
 
-    The candidate's test becomes LEAF if the chi-square test rejects the split.
+    The candidate's test becomes LEAF if the p-value of the chi-square test exceeds `chi_square_alpha`.
     """
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)

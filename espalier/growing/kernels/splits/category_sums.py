@@ -101,7 +101,7 @@ def category_term(work, j, share, with_unknown):
     """Return the `term` (see `criterion`) of one branch: the rows of a category, and a fraction of the unknown rows.
 
     j: index in categories.ascending, or n_present for a branch without known rows. share: the fraction, from 0 to 1.
-    with_unknown: whether the split divides all rows of the node, or only the known rows.
+    with_unknown: whether the split also divides the unknown rows.
     """
     n_present = work.search.n_present
     if work.parameters.criterion == c.ABSOLUTE_ERROR:

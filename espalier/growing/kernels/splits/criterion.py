@@ -22,8 +22,8 @@ LN_2 = log(2.0)
 def term(criterion, n_classes, stats, totals):
     """Return the term of a group of rows: its weight times its impurity, with two exceptions.
 
-    Under chi_square it is the group's summand of the statistic before scaling (`gain_form`); under poisson, minus half
-    of the deviance of the group's mean from the node's mean.
+    Under chi_square, the term is the group's summand of the statistic before scaling (`gain_form`). Under poisson, it
+    is minus half of the deviance of the group's mean from the node's mean.
 
     n_classes: 0 for a regression. stats: the sums over the group. totals: the sums over all branches, read only under
     chi_square, sdr and m5.
@@ -67,7 +67,7 @@ def _number_term(criterion, stats, totals):
 
 
 def root_term(criterion, weight, squares):
-    """Return the weight times the square root of the variance (SDR) or times its fifth root (M5)."""
+    """Return the weight times the square root (SDR) or the fifth root (M5) of the variance."""
     if weight <= 0.0:
         return 0.0
     if criterion == c.SDR:

@@ -6,13 +6,13 @@ target::
 
     tree[i] = sum over ranks (i − lowbit(i), i]        add: walk up      find the median's rank: walk down
 
-Each further row of a prefix costs O(log n) instead of a sort. The trees have one entry more than there are ranks. They
-are empty before and after the deviation of a group or of all prefixes is computed, unless the stop flag ends the
-computation early.
+Each further row of a prefix costs O(log n) instead of a sort. The trees have one entry more than there are ranks. The
+computation for a group or for all prefixes starts and ends with empty trees. If the stop flag ends it early, rows may
+remain in the trees.
 
 ``sdr`` and ``m5`` need a root of the sum of squared deviations from the mean. A root magnifies rounding errors: the
-fifth root of 1e-16 is 6e-4. Subtracting sums of squares would leave such errors, so each row instead adds to the
-squares and moves the mean (Welford 1962, West 1979). Equal targets then have squares of exactly 0.
+fifth root of 1e-16 is 6e-4. Subtracting sums of squares would leave such errors. Instead, each row updates the mean and
+the sum of squared deviations (Welford 1962, West 1979). For equal targets, this sum is exactly 0.
 """
 
 import cython
@@ -129,10 +129,10 @@ def deviation_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
 
 
 def fill_prefixes(work, rows, start, end, stop):
-    """Fill the tables of deviations of the prefixes of ``rows[start:end]``.
+    """Fill the tables of deviations of prefixes and suffixes of ``rows[start:end]``.
 
-    Prefixes begin at `start` in `forward` and at the other end in `backward`. If `places_unknown`, also fill
-    `forward_all` and `backward_all`, where the unknown rows, ``rows[end:stop]``, belong to every prefix.
+    Table `forward` has the prefixes, `backward` the suffixes. If `places_unknown`, also fill `forward_all` and
+    `backward_all`. There the unknown rows, ``rows[end:stop]``, belong to every prefix and suffix.
     """
     write_prefixes(work, rows, start, end, end, end, work.medians.forward)
     write_prefixes(work, rows, end - 1, start - 1, end, end, work.medians.backward)

@@ -233,14 +233,14 @@ def is_apart(columns, first_value, below, above):
 
 
 def max_gain_of_split(work, left_weight):
-    """Return an upper bound of the product of the current split's gain and the node's weight, without logarithms.
+    """Return an upper bound of the current split's gain times the node's weight. It is computed without logarithms.
 
-    K is the known weight, l the part of it on the left; t_k and l_k are their parts of class k. The number
-    ``a_k = l_k - l * t_k / K`` measures how far class k in the left branch is from its proportion in the node. The
-    bound, before it is enlarged for rounding errors, is
+    K is the weight of the known rows, t_k the part of K in class k. l is the weight of the left branch, l_k the part
+    of l in class k. ``a_k = l_k - l * t_k / K`` measures how far class k in the left branch is from its proportion in
+    the node. The bound, before it is enlarged for rounding errors, is
 
     - entropies, in bits: ``K^2 / (l * (K - l) * ln 2) * sum of a_k^2 / t_k``, which is Pearson's statistic divided by
-      ln 2. It is a bound because the logarithm of a number is at most the number minus 1;
+      ln 2. This is a bound because the logarithm of a number is at most the number minus 1;
     - Gini: ``K / (l * (K - l)) * sum of a_k^2``, which is the exact product;
     - infinity if a branch has no weight.
     """
@@ -258,7 +258,7 @@ def max_gain_of_split(work, left_weight):
 
 
 def _changes_target(work, sequence, at, end):
-    """Return whether the rows with one of the two values that meet at `at` have more than one target in all."""
+    """Return whether more than one target occurs among the rows of the two values that meet at place `at`."""
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first, last = at - 1, at
     while first > work.context.start and codes[sequence[first - 1]] == codes[sequence[at - 1]]:
@@ -281,8 +281,8 @@ def _middle_place(work, sequence, n_known, lightest, heaviest):
     """Return how many rows with known value lie below the threshold nearest to the middle; 0 if there is no threshold.
 
     A threshold lies between different values; under near_median, also between different targets. A row of weight 2
-    counts as two rows. Of n rows, n // 2 + ½ should lie below. Of two equally near thresholds, the upper one is
-    preferred, but at the distance ½ the lower one. Of 6 rows, 3 should lie below, or else 4, 5, 2, or 1.
+    counts as two rows. Of n rows, ideally n // 2 + ½ lie below. Of two equally near thresholds, the upper one is
+    preferred; at distance ½, the lower one. Example: of 6 rows, 3 are preferred below, then 4, then 5, 2 and 1.
     """
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first_value = work.columns.value_start[work.search.attribute]

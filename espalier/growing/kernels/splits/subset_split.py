@@ -57,7 +57,7 @@ def best_subset_split(work, ints):
 
 
 def best_one_vs_rest_split(work, ints):
-    """Find the category whose split from the rest is best, by gain ratio if that is the criterion, else by gain.
+    """Find the best split of one category from the rest: by gain ratio if that is the criterion, else by gain.
 
     Branch 0 gets this category, branch 1 the rest.
     """
@@ -80,7 +80,7 @@ def best_one_vs_rest_split(work, ints):
 
 
 def _try_masks(work, ints):
-    """Try every subset; bit j−1 of the mask puts the j-th category present (j > 0) into branch 1."""
+    """Try every subset. If bit j − 1 of the mask is 1, the j-th category present (j > 0) goes to branch 1."""
     mask: cython.int
     for mask in range(1, 1 << (work.search.n_present - 1)):
         clear(work.sums.left)
@@ -163,8 +163,8 @@ def _set_right(work):
 def _order_categories(work, which):
     """Sort the categories present, and write the order into categories.order. Of equal ones, the lower code is first.
 
-    The key is the mean target in a regression, and the share of the second class with two classes. With more classes,
-    it is the share of class `which` or, if `which` is n_classes, the coordinate along the principal component.
+    In a regression, the key is the mean target. With two classes, it is the share of the second class. With more, it
+    is the share of class `which` or, if `which` is n_classes, the coordinate along the principal component.
     """
     n_classes = work.parameters.n_classes
     if n_classes > 2 and which == n_classes:
@@ -183,7 +183,7 @@ def _order_categories(work, which):
 
 
 def _unit_of_keys(work):
-    """Return the unit, a power of two, to which keys are rounded, so that rounding errors do not affect their order.
+    """Return a power of two. Keys are rounded to its multiples, so that rounding errors do not affect the keys' order.
 
     It is 2^-40 for shares of classes. For means it is about 2^-40 standard deviations of the known rows' targets.
     """

@@ -1,8 +1,8 @@
-"""Surrogate splits: tests that replace a node's own test in rows that lack its value (Breiman et al., 1984, 5.3).
+"""Surrogate splits: tests that replace a node's own test if its attribute is unknown (Breiman et al., 1984, 5.3).
 
 Agreement is counted as in rpart, over all rows in which the node's own attribute is known. A row in which the
-surrogate's attribute is missing disagrees. Each branch must receive a weight of at least 2, without class weights. A
-threshold lies halfway between successive values in the node's rows, including rows that lack the node's own attribute.
+surrogate's attribute is unknown disagrees. Each branch must receive a weight of at least 2, without class weights. A
+threshold lies halfway between successive values of all rows of the node, also of those that its test cannot assign.
 """
 
 import cython
@@ -164,9 +164,9 @@ def _threshold_agreement(work, sequence, branch_of_row, attribute, start, stop):
 def _nominal_agreement(work, rows, branches, surrogates, upper_branch, attribute, start, stop):
     """Return the agreeing weight if each category goes to its heavier branch. Write the branches to `branch_of_code`.
 
-    The branch of a category that is not present is -1. The weight is -1 if a branch gets less than `MIN_SIZE`. A
-    category that is equally heavy in both branches goes to the branch that is heavier over all categories; if both are
-    equally heavy, to `upper_branch`, as in rpart.
+    The branch of a category that is not present is -1. The weight is -1 if a branch gets less than `MIN_SIZE`. If a
+    category is equally heavy in both branches, it goes to the branch that is heavier over all categories. If both
+    branches are equally heavy over all categories too, it goes to `upper_branch`, as in rpart.
     """
     codes = work.columns.codes[attribute]
     for code in range(work.columns.n_codes[attribute]):

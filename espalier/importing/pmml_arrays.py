@@ -62,12 +62,11 @@ def _figures(drafts: Sequence[Draft], answers: Mapping[int, Answer], n_classes: 
     """
     stats = np.zeros((len(drafts), n_classes or 3))
     weight = np.zeros(len(drafts))
-    has_rows = not n_classes or any(answers[id(draft.source)].weight for draft in drafts if draft.kind == LEAF)
     for place in range(len(drafts) - 1, -1, -1):
         draft = drafts[place]
         answer = answers.get(id(draft.source)) if draft.own else None
         if answer is not None and (draft.kind == LEAF or answer.has_shares):
-            weight[place], stats[place] = answer.weight if has_rows else 1.0, answer.stats(n_classes)
+            weight[place], stats[place] = answer.weight, answer.stats(n_classes)
             continue
         # A leaf that repeats this element's answer, as for a missing value, adds no rows.
         below = [at for at in draft.children if drafts[at].kind != LEAF or drafts[at].source is not draft.source]

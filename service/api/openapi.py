@@ -134,8 +134,6 @@ def _links(paths: Mapping[str, Any], base: str, parameters: Mapping[str, str]) -
                 yield "-".join([method, *words]), link
 
 
-# --- the page
-
 STATIC = Path(__file__).resolve().parent.parent / "web" / "static"
 # The page loads scripts and styles only from our own files. Swagger UI sets styles by script, which this policy allows;
 # the icons in its style sheet are data URLs.

@@ -182,9 +182,6 @@ def _alias(request: Request, number: int | None, *, unknown: str | None = None) 
     return alias
 
 
-# --- files of rows
-
-
 def _stream_predictions(request: Request, resolved: ResolvedVersion, *, beside: Collection[str]) -> Response:
     """Stream the predictions for a file of rows; an error in the first batch becomes a problem document."""
     service, options, authenticate = current_service(), _stream_options(request, beside), reauthenticate()

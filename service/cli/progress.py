@@ -20,12 +20,9 @@ def shown_progress() -> "Iterator[espalier.Progress]":
     """Show the progress of the block on standard error, as a bar or as lines."""
     progress = espalier.Progress()
     progress.begin("loading")
-    with _bar(progress) if _can_draw() else _lines(progress):
+    draws = sys.stderr.isatty() and os.environ.get("TERM") not in NOT_DRAWN_ON and find_spec("rich") is not None
+    with _bar(progress) if draws else _lines(progress):
         yield progress
-
-
-def _can_draw() -> bool:
-    return sys.stderr.isatty() and os.environ.get("TERM") not in NOT_DRAWN_ON and find_spec("rich") is not None
 
 
 def _bar(progress: "espalier.Progress") -> Any:

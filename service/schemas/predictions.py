@@ -152,10 +152,8 @@ def read_options(given: Mapping[str, Any], *, beside: Collection[str], faults: l
     The names in `beside` are legal, too, but are not read. Faults are appended to `faults`, illegal names first.
     """
     if unknown := given.keys() - OPTION_NAMES - set(beside):
-        legal = ", ".join(sorted({*OPTION_NAMES, *beside}))
-        faults += [
-            Fault(f"/{name}", "unknown_field", f"there is no such field; legal: {legal}") for name in sorted(unknown)
-        ]
+        message = f"there is no such field; legal: {', '.join(sorted({*OPTION_NAMES, *beside}))}"
+        faults += [Fault(f"/{name}", "unknown_field", message) for name in sorted(unknown)]
     if OPTION_NAMES.isdisjoint(given):
         return DEFAULT_OPTIONS
     try:

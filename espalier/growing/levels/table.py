@@ -30,7 +30,7 @@ REASONS: Final[dict[str, tuple[Callable[[TrainingConfig], bool], str]]] = {
     "missing": (lambda config: config.missing == "surrogate", "surrogates compare each column with every other"),
     "max_leaf_nodes": (lambda config: config.max_leaf_nodes is not None, "best-first order is not level by level"),
     "validation_stop": (lambda config: config.validation_stop, "each split is tested on held-out rows"),
-    "cut_points": (lambda config: config.cut_points is not None, "thresholds are taken from the training values"),
+    "cut_points": (lambda config: config.cut_points is not None, "only thresholds between training values are tried"),
     "leaf": (lambda config: config.leaf == "linear", "a linear model needs several columns of the same rows at once"),
 }
 """For each field with unsupported values, a test for such a value, and the reason."""

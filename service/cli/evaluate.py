@@ -108,7 +108,8 @@ def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
     candidates = []
     for text in texts:
         preset, *fields = re.split(r"\s+(?=[\w.]+=)", text.strip())  # a value may have spaces, if it is JSON
-        config = espalier.training_config(preset, **options.assignments(fields, besides="preset"))
+        with files.about(f"--candidate {text!r}"):
+            config = espalier.training_config(preset, **options.assignments(fields, besides="preset"))
         candidates.append(espalier.Candidate(text, config))
     return candidates
 

@@ -18,12 +18,12 @@ FORMATS: Final = "CSV, JSON, NDJSON, Parquet, Arrow or ARFF, by the ending of th
 
 
 @contextmanager
-def about(file: Path) -> Iterator[None]:
-    """Convert an `EspalierError` or `OSError` of the block to `Refused`, with the file's name in every line."""
+def about(subject: Path | str) -> Iterator[None]:
+    """Convert an `EspalierError` or `OSError` of the block to `Refused`; each line begins with the file or argument."""
     try:
         yield
     except (espalier.EspalierError, OSError) as error:
-        raise Refused("\n".join(f"{file}: {line}" for line in lines_of(error))) from None
+        raise Refused("\n".join(f"{subject}: {line}" for line in lines_of(error))) from None
 
 
 def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":

@@ -189,7 +189,7 @@ def test_a_command_that_needs_a_target_asks_for_one_of_the_columns(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--candidate", "catr"], "preset: must be one of"),
+        (["--candidate", "catr"], "--candidate 'catr': preset: must be one of"),
         (["--candidate", "cart max_dept=3"], "max_dept: the training configuration has no field"),
         (["--folds", "1"], "folds: must be from 2 to 200"),
         (["--folds", "3", "--holdout", "0.3"], "give either --folds or --holdout"),

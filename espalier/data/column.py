@@ -139,7 +139,7 @@ class LabelCodes:
 
 
 def column_from_array(name: str, values: Array) -> RawColumn:
-    """Return a numpy array (n_rows,) as a column. Integers are not copied."""
+    """Return a numpy array (n_rows,) as a column. Unless they are masked, integers are not copied."""
     values = np.ma.filled(values, np.datetime64("NaT")) if values.dtype.kind == "M" else values
     if isinstance(values, np.ma.MaskedArray) or values.dtype.kind == "m":
         return column_from_objects(name, values.astype("m8[us]" if values.dtype.kind == "m" else values.dtype).tolist())

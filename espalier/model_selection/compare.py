@@ -119,7 +119,7 @@ class Comparison:
         label_noise: Share of the rows whose class was replaced by another one for training.
         results: In the order of the candidates.
         differences: The difference between the best candidate and each of the others.
-        pruning_effects: One per pair of candidates with the same configuration, except that only the first one prunes.
+        pruning_effects: One per pair of candidates whose configurations differ only in that one of them prunes.
     """
 
     measure: str

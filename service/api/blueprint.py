@@ -40,7 +40,7 @@ NO_QUERY = BaseSchema()
 
 
 class Parser(FlaskParser):
-    """Parses the headers, the query or the body of a request by a schema; raises `ValidationFailed` with all faults."""
+    """Parses the headers, the query or the body of a request by a schema; raises `ValidationFailed` with its faults."""
 
     DEFAULT_UNKNOWN_BY_LOCATION = {"headers": ma.EXCLUDE}  # noqa: RUF012 - webargs' own declaration
 

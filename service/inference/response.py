@@ -64,7 +64,7 @@ def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
 def inference_body(
     head: Mapping[str, Any], schema: espalier.Schema, answers: Sequence[Answer], requested: Mapping[str, bool]
 ) -> tuple[bytes, list[bytes]]:
-    """Return the JSON of a response, and the bytes of each output for which `requested` is true."""
+    """Return the JSON of a response, and the bytes of each output that is requested in binary form."""
     offered, outputs, behind = outputs_of(schema), [], []
     for name, is_binary in requested.items():
         datatype, shape = offered[name].datatype, (len(answers), *offered[name].columns)

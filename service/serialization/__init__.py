@@ -1,4 +1,4 @@
-"""Convert columns to bytes and back: stored data sets, stored decisions, and answers in the formats of tables."""
+"""Convert columns to bytes and back: stored data sets and decisions. Write answers as CSV, NDJSON or Parquet."""
 
 from typing import Any
 

@@ -81,7 +81,7 @@ def whole_number(text: str) -> int | None:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text field that are not empty."""
+    """Return the lines of a text field without surrounding spaces, except blank lines."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

@@ -21,7 +21,7 @@ from cython.cimports.espalier.growing.kernels.splits.criterion import root_term
 
 
 def add_rows(work, rows, start, stop, share):
-    """Add ``rows[start:stop]`` to the trees with `share` of their weight. A negative share removes them."""
+    """Add ``rows[start:stop]`` to the Fenwick trees, each with weight times `share`; a negative share removes rows."""
     for at in range(start, stop):
         _add_row(work, rows[at], share)
 

@@ -38,7 +38,7 @@ class Unauthenticated(ServiceError):  # noqa: N818 - as above
 
 
 class Forbidden(ServiceError):  # noqa: N818 - as above
-    """The key does not allow the request; the message says what the key lacks."""
+    """The key does not allow the request: it lacks a scope or is limited to models."""
 
 
 class CrossOriginRequest(ServiceError):  # noqa: N818 - as above
@@ -61,7 +61,7 @@ class RequestInProgress(ServiceError):  # noqa: N818 - as above
 
 
 class ValidationFailed(ServiceError):  # noqa: N818 - as above
-    """The request is well-formed, but not valid; `faults` holds all faults, each with its place in the request."""
+    """The request is well-formed but not valid; `faults` holds the faults found, each with its place in the request."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)

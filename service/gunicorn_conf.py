@@ -82,8 +82,8 @@ def post_worker_init(worker: Any) -> None:
     """Make this process refuse new connections as soon as it receives SIGTERM.
 
     On SIGTERM gunicorn accepts no more connections, but keeps the listening socket open until the last request is
-    answered. Then gunicorn resets the connections that were made meanwhile; no setting changes this. So the process
-    first accepts the connections that wait already, and then replaces the listening socket by a socket at another port.
+    answered. Then gunicorn resets the connections made meanwhile; no setting changes this. So the process first accepts
+    up to `MAX_LAST_CONNECTIONS` waiting connections, and then replaces the listening socket by one at another port.
 
     The main loop does this, not the signal handler. The handler may interrupt the main loop while the loop submits a
     request to its threads. The handler would then wait forever for a lock that the interrupted loop holds.

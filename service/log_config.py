@@ -95,7 +95,7 @@ def formatter(*, is_text: bool) -> logging.Formatter:
 
 
 def _add_process_and_exception(_logger: Any, _name: str, line: EventDict) -> EventDict:
-    """Describe the exception by its type and lines of code; a traceback would always show its message."""
+    """Add the process, and the exception as `_described` returns it; a traceback would always show the message."""
     line.pop("message", None)  # another handler may have set it
     line["process"] = line["_record"].process
     exc_info = line.pop("exc_info", None) or line["_record"].exc_info

@@ -17,7 +17,7 @@ class Caller:
     models: frozenset[str] | None = None  # models that the key is limited to; None: all models
 
     def check_scope(self, *scopes: Scope) -> None:
-        """Raise `Forbidden` if the key has none of these scopes."""
+        """Raise `Forbidden` if the key has neither one of these scopes nor `admin`."""
         if self.scopes.isdisjoint({*scopes, Scope.ADMIN}):
             needed = " or ".join(scopes)
             raise Forbidden(f"this needs a key with the scope {needed}; this one has {', '.join(sorted(self.scopes))}")

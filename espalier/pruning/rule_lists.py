@@ -1,6 +1,6 @@
 """The second half of C4.5RULES (Quinlan 1993, chapter 5): select a few rules per class and put them in order.
 
-Choices of our own, where the book leaves them open:
+The module differs from the book, or decides what the book leaves open, in these points:
 
 - the number of bits that encode the conditions of a rule: see `theory_bits`;
 - if a class has many rules, they are selected by steepest descent instead of simulated annealing, so that each run
@@ -127,8 +127,8 @@ def theory_bits(conditions: Sequence[Condition], n_bounds: Mapping[str, int]) ->
     Each bound of an interval, each set of categories and each condition on a missing value takes log2 of the number of
     attributes. In addition,
 
-    - a bound takes one bit for its direction, and log2(n + 1), because the n distinct bounds that all rules have on
-      its attribute (`n_bounds`) divide the attribute into n + 1 intervals;
+    - a bound takes one bit for its direction, and log2(n + 1): together, the rules have n distinct bounds on its
+      attribute (`n_bounds`), which divide the attribute into n + 1 intervals;
     - a set takes log2 of the number of sets of its size;
     - a condition on a missing value takes one bit.
     """
@@ -191,8 +191,8 @@ class RuleSubset:
 def choose_subset(rows: RuleRows, bits: Floats, own: Mask, weight: Floats, progress: Progress) -> Places:
     """Return the rules of a class that describe it with the fewest bits.
 
-    With at most `MAX_EXHAUSTIVE` rules, all subsets are tried. With more, one search starts from no rule and another
-    from all rules; each step adds or removes the rule that saves most bits. The first of equal choices is taken.
+    With at most `MAX_EXHAUSTIVE` rules, all subsets are tried. With more, one search starts from no rule, another from
+    all rules. Each step adds or removes the rule that saves most bits. The result with fewer bits is returned.
     """
     if rows.n_rules <= MAX_EXHAUSTIVE:
         return _best_of_all(rows, bits, own, weight)
@@ -254,7 +254,7 @@ def order_classes(covers: RuleRows, target: Array, weight: Floats) -> list[int]:
 
 
 def _false_positives(covers: RuleRows, rows: Places, target: Array, weight: Floats) -> Floats:
-    """Return the weight of the rows that each class's rules cover but that belong to other classes."""
+    """Return, for each class, the weight of those `rows` of other classes that the class's rules cover."""
     false_weight = np.zeros(covers.n_rules)
     for block in covers.blocks(rows):
         holds = covers.table(block) * weight[block]
@@ -265,7 +265,7 @@ def _false_positives(covers: RuleRows, rows: Places, target: Array, weight: Floa
 
 
 def default_class(covered: Mask, target: Array, weight: Floats, n_classes: int) -> int:
-    """Return the class of most weight in the rows that no rule covers; among equals, of most weight in all rows."""
+    """Return the class with most weight in the rows that no rule covers; the weight in all rows breaks ties."""
     everywhere, uncovered = (
         np.bincount(target[rows], weights=weight[rows], minlength=n_classes)
         for rows in (np.ones(len(weight), dtype=np.bool_), ~covered)

@@ -102,8 +102,8 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     `rule_lists` chooses some rules of each class, puts the classes in order and finds the default class (C4.5RULES).
     Rules without conditions are left out, since the default takes their place.
 
-    No single rule gets worse, but the list may be worse than the tree: a rule that covers more rows may precede others
-    that predict some of these rows better. If the list is worse, the model has a note.
+    No single rule gets worse, but the list may be worse than the tree: a shortened rule covers more rows, and may
+    precede rules that predict some of these rows better. If the list is worse, the model has a note.
 
     Raises:
         DataError: The rows do not have the model's columns.

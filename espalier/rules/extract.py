@@ -121,7 +121,7 @@ def edge_condition(model: Model, node: int, *, with_unseen: bool = True) -> Cond
 
 
 def merged(conditions: Sequence[Condition]) -> tuple[Condition, ...] | None:
-    """Merge conditions to one per attribute, in the order of their first tests; None if they exclude each other.
+    """Merge the conditions on each attribute into one, in the order of first tests; None if they exclude each other.
 
     >>> from espalier import Feature, FeatureKind
     >>> x = Feature("x", FeatureKind.NUMERIC)

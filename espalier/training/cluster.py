@@ -98,7 +98,7 @@ class Cluster:
         n_workers: Number of workers at the beginning.
         answer_seconds: How long a worker may take for an answer.
         training: Identifier of the training.
-        homes: Maps the name of a part to the address of the worker that has the state of the part, if there is one.
+        homes: Maps the name of a part to the address of the worker that has its state, or, at first, is to build it.
         hung: Addresses of workers that have not answered in time; they get requests only if there are no others.
         is_aborted: Set when a request fails, because the other requests then need no answer.
     """

@@ -90,7 +90,7 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
 
 
 def as_declared_by(schema: Schema, rows: Dataset) -> Dataset:
-    """Return rows with the attributes and the target of `schema`, in its order and with its codes; -1 where unknown.
+    """Return `rows` with the attributes, target, order and codes of `schema`; an unknown or missing category is -1.
 
     Raises:
         DataError: An attribute or the target is missing or of another kind.
@@ -115,7 +115,7 @@ def validation_rows(
 
     Raises:
         ConfigError: As in `held_out_rows`.
-        NotApplicable: There are no rows to prune by, some of them are training rows, or `dataset` is needed, but None.
+        NotApplicable: There are no rows to prune by, a training row is among them, or `dataset` is needed, but None.
     """
     if isinstance(holdout, Dataset):
         if holdout.fingerprint == model.training.fingerprint:

@@ -92,7 +92,7 @@ def stored_source(
 
     Raises:
         ConfigError: The source is none of these, or `target` or `declared` is given with an iterator.
-        DataError: As in `store_dataset` or `store_parts`; or a folder has no files, or has an entry that is no file.
+        DataError: As in `store_dataset`, `store_parts`; or a folder is empty or has a non-file (``.*``, ``_*`` apart).
     """
     if isinstance(source, Iterator):
         if target is not None or declared:
@@ -125,7 +125,7 @@ def grow_in_folder(
     Raises:
         Cancelled: `progress` was stopped.
         ClusterError: The cluster cannot be reached, does not answer or fails; or Dask is not installed.
-        ConfigError: The rows alone need more memory than `memory_limit`.
+        ConfigError: As in `check_out_of_core`, such as too many rows for `memory_limit`; or as in `Cluster.at`.
         DataError: The folder holds the levels of another training, or the disk is full.
     """
     check_out_of_core(config, None, memory_limit, n_rows=data.n_rows)

@@ -152,7 +152,7 @@ def prune(
     Args:
         model: The model to prune.
         method: The parameters of a pruning method, or its name.
-        dataset: The data set or table that the model was trained on. It has the training rows and held-out rows.
+        dataset: The data set or table that the model was trained on. It has the training rows, and rows held out of it.
         holdout: Rows to prune by and to evaluate on, instead of the rows that were held out of training.
         progress: Another thread may read and stop it.
         **params: Parameters of the method that differ from `method`.
@@ -276,7 +276,7 @@ def _held_out_notes(model: Model, held_out: Dataset | None) -> list[str]:
 def _after_use(
     record: TrainingRecord, figures: Mapping[str, float], validation_data: str, *, asked: bool, backfitted: bool
 ) -> TrainingRecord:
-    """Return a record with figures on held-out rows. A true flag adds `validation_data` to the field of that name."""
+    """Return a record with `figures`. If true, `asked` and `backfitted` add `validation_data` to the field so named."""
     all_asked = tuple(dict.fromkeys((*record.asked, *([validation_data] if asked else ()))))
     all_backfitted = tuple(dict.fromkeys((*record.backfitted, *([validation_data] if backfitted else ()))))
     # Rows used to stop or prune the parent count as used for the pruned model, too.

@@ -1,4 +1,4 @@
-"""Authentication: before each view, the service identifies the caller by its key and checks the scope of the route.
+"""Authentication: before each view with a scope, the service identifies the caller by its key and checks the scope.
 
 Each route of a `blueprint.Blueprint` names its scope. ``OPEN`` lists the other routes, except those of `service.web`.
 
@@ -49,7 +49,7 @@ def require_scopes(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
 
 
 def check_route(request: Request, caller: Caller, scopes: tuple[Scope, ...]) -> None:
-    """Raise `Forbidden` if the caller has none of `scopes`, or may not use the path's model or change its data set."""
+    """Raise `Forbidden` if the key lacks all `scopes` or may not use the path's model or change the path's data set."""
     caller.check_scope(*scopes)
     in_path = request.view_args or {}
     caller.check_model(in_path.get("name"))

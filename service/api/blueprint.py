@@ -113,15 +113,15 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
 
         Args:
             rule: The path. If it contains a name or an id, the status 404 is documented, too.
-            scope: The scope that a caller needs, or several scopes of which one is enough; None for an open route.
+            scope: The scope that a caller needs; any one of them if several are given; None for an open route.
             query: The schema of the query, passed to the view as a dict; None if the view reads the query itself. By
                 default a query is refused, but an open route ignores it, since probes add parameters.
             body: The schema of the JSON body, passed after the query; an OpenAPI object if the view reads the body.
             shows: The schema of the JSON response, which has an ETag for If-None-Match (304) and If-Match (412).
             description: Description of the response that `shows` and `texts` declare.
             texts: Further media types of this response, for text or files. Generated clients use the type of `shows`.
-            refuses: Further error statuses. Those of every route (see `openapi`) and of other arguments are added.
-            creates: Whether the view creates something, so that it must run only once per Idempotency-Key.
+            refuses: Further error statuses, besides those of every route (see `openapi`) and those of other arguments.
+            creates: Whether the view creates something, which it must do only once per Idempotency-Key.
             guarded: Whether the view checks If-Match with `etags.refuse_if_changed`; the header is then documented. If
                 false, every method except GET refuses If-Match and If-None-Match.
             options: Options of Flask's `add_url_rule`.

@@ -87,7 +87,7 @@ def current_caller() -> Caller:
 
 
 def find_decision(session: Session, decision_id: str) -> Decision:
-    """Return a decision. A key that is limited to models gets `Forbidden` for other models' or unknown decisions."""
+    """Return a decision. A key limited to models gets `Forbidden` if the decision is unknown or of another model."""
     try:
         decision = decisions.find(session, decision_id)
     except NotFound:
@@ -108,7 +108,7 @@ def find_with_version(decision_id: str) -> tuple[Decision, LoadedVersion]:
 def queued_job(make_plan: Planner, schema: ma.Schema, body: object) -> Iterator[tuple[Session, Job]]:
     """Plan the job that a request body describes, queue it for the caller's key, and yield the transaction and the job.
 
-    If some members of a body are invalid, the others are checked nevertheless, so that all faults are reported at once.
+    If some members of a body are invalid, the others are checked nevertheless, so that their faults are reported, too.
     """
     service, caller = current_service(), current_caller()
     members, faults = load_members(schema, body)

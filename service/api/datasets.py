@@ -43,7 +43,7 @@ def upload_data_set(query: dict[str, Any]) -> Response:
     """Upload a data set.
 
     The table is CSV (UTF-8, commas, header line), JSON rows or columns, NDJSON, Parquet, Arrow or ARFF. Send it as the
-    body or as the part `file` of a form; gzip is accepted everywhere. If the format gives no kind to a column and you
+    body or as the part `file` of a form; both may be gzipped. If the format gives no kind to a column and you
     declare none, the kind is inferred: boolean for true and false, numeric for numbers, nominal for other texts. The
     numbers of a target are classes if they are whole and at most 20 of them are distinct.
 
@@ -92,8 +92,8 @@ def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
     """Return how informative each attribute is about the target.
 
     A profile has counts, missing values, entropies, gain, gain ratio, decrease of Gini impurity or variance, and
-    chi-square. A data set without a target is refused. If a data set has more than a million cells, only evenly spaced
-    blocks of rows are read, and `sample` is the number of rows read. If all rows are read, `sample` is null.
+    chi-square. A data set without a target is refused. If attributes, target and weights have over a million cells,
+    only evenly spaced blocks of rows are read, and `sample` is the number of rows read; otherwise `sample` is null.
     """
     with read_session(current_service().sessions) as session:
         return tagged_response(profile_data_set(session, data_set_id, log_base=query["log_base"]))

@@ -46,7 +46,7 @@ VERIFIED = {
 def list_decisions(query: dict[str, Any]) -> Response:
     """List decisions, newest first.
 
-    A page may have fewer items than `limit`, or none, although there is a next page.
+    The decisions of a JSON request are in the order of its rows. A page with few items, or none, may have a next one.
     """
     limit, cursor = query.pop("limit"), query.pop("cursor")
     with read_session(current_service().sessions) as session:
@@ -117,9 +117,9 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
 def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     """Find the smallest changes to a decision's row that lead to another prediction.
 
-    Each counterfactual is the nearest row that reaches a certain leaf with a desired prediction. Distances are
-    relative to the ranges of training values. If all training values of an attribute are whole numbers, its new value
-    is one, too. A category changes to another known category.
+    Each counterfactual is the nearest row that reaches one leaf (or rule) with a desired prediction. Distances
+    of numbers and dates are relative to the ranges of training values. If all training values of an attribute are whole
+    numbers, its new value is a whole number, too. A category changes to another known category.
     """
     decision, version = find_with_version(decision_id)
     counterfactuals = usecases.counterfactuals(version, decision, body)

@@ -46,7 +46,7 @@ class IdempotencyHeader(ma.Schema):
 
 
 def once(view: Callable[..., Response]) -> Callable[..., Response]:
-    """Decorate a view so that it runs once per Idempotency-Key; a repeated request gets the stored response.
+    """Decorate a view so that it succeeds once per Idempotency-Key; a repeated request gets the stored response.
 
     The decorated view takes the fields of `IdempotencyHeader` as its first argument.
     """

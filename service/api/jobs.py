@@ -161,8 +161,8 @@ def cancel_job(job_id: str) -> Response:
 def retry_job(job_id: str) -> Response:
     """Queue again a job that has failed, was cancelled or has used up its attempts.
 
-    The job then belongs to the key that retries it. Refused if a data set of the job was deleted or redeclared, or its
-    version was deleted. A prediction job is also refused if its version was archived. Request a new job in these cases.
+    The job then belongs to the key that retries it. Refused if the job's version was deleted, or one of its data sets
+    was deleted or redeclared; a prediction job also if its version was archived. In these cases, request a new job.
     """
     with transaction(current_service().sessions) as session:
         job = job_queue.find_job(session, job_id)

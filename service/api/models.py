@@ -75,9 +75,9 @@ def list_versions(query: dict[str, Any], name: str) -> Response:
 def import_version(query: dict[str, Any], name: str) -> Response:
     """Import a model document, as returned by `GET …/document`, or a PMML document, as a new version.
 
-    The model is created if it does not exist. A version from a model document has the document's SHA-256 and predicts
-    the same. PMML of another system is refused unless the version would predict exactly the same. The document of the
-    version names that system. An imported version has no data set, so methods that need training rows cannot prune it.
+    The model is created if necessary. A version from a model document predicts the same; if the document is unchanged,
+    so is its SHA-256. PMML of another system is accepted only if the version predicts exactly the same; the version's
+    document names the system. An imported version has no data set: methods that need training rows cannot prune it.
     """
     new = _read_document(name, query["missing"])
     with current_service().changing_versions() as session:
@@ -123,7 +123,7 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     f"{VERSION}/rules", scope=Scope.READ, query=schemas.RulesQuery, shows=OBJECT, description="The rules", texts=(TEXT,)
 )
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
-    """Return the rules of a version as json, text (sentences) or logic; a tree has a rule per leaf.
+    """Return a version's rules as json, text (sentences) or logic; a tree has a rule per path without contradictions.
 
     With `class`, return the condition under which a row gets this class. In json, `any_of` lists the conjunctions for
     this class, and `none_of` those for other classes. `class` is refused for a regression and an ordered list of rules.
@@ -203,7 +203,7 @@ def get_schema(name: str, number: int) -> Response:
 
 @models.get(f"{VERSION}/pruning", scope=Scope.READ, shows=OBJECT, description="The trace")
 def get_pruning(name: str, number: int) -> Response:
-    """Return the trace of the pruning that made this version, node by node."""
+    """Return the trace of the pruning that made this version, step by step."""
     with read_session(current_service().sessions) as session:
         trace = repository.find_version(session, name, number).trace
     if trace is None:
@@ -227,7 +227,7 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
 @settings.post(f"{VERSION}/archive", scope=Scope.TRAIN, refuses=(409,))
 @settings.response(200, schemas.Version)
 def archive_version(name: str, number: int) -> Response:
-    """Archive a version: within a second it no longer predicts; its decisions can still be explained.
+    """Archive a version: within a second it predicts only in unfinished jobs; its decisions can still be explained.
 
     Refused while an alias points at it. Archiving it again changes nothing. A version cannot be unarchived: import its
     document as a new version.
@@ -269,7 +269,7 @@ def list_aliases(query: dict[str, Any], name: str) -> Response:
 @aliases.put(ALIAS, scope=Scope.TRAIN, body=schemas.AliasRequest, refuses=(409,))
 @aliases.response(200, schemas.AliasEvent)
 def point_alias(body: dict[str, Any], name: str, alias: str) -> Response:
-    """Point an alias at a version; with `if_current`, only if the alias now points at version `if_current`."""
+    """Point an alias at a version; with `if_current`, only if it points at version `if_current` now (null: at none)."""
     with current_service().changing_versions() as session:
         event = alias_events.point(session, name, alias, **body, key_id=current_caller().key_id)
         return responses.json_response(EVENT_SCHEMA.dump(event))

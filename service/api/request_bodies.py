@@ -58,7 +58,7 @@ def read_bytes(request: Request, *, kinds: Collection[str] | None) -> bytes:
 def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
     """Return a stream of the decompressed body. The body may have at most `limit` bytes before decompression.
 
-    Reading raises an error if the body is too long, or shorter than its Content-Length.
+    The call, or reading the stream, raises an error if the body is too long, or shorter than its Content-Length.
     """
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):

@@ -55,7 +55,7 @@ def svg_response(svg: str) -> Response:
 
 
 def compressed(response: Response) -> Response:
-    """Compress the body of a response if Accept-Encoding allows it; return the response."""
+    """Compress a body of at least `MIN_COMPRESSED_BYTES` if Accept-Encoding allows it; return the response."""
     response.vary.add("Accept-Encoding")
     content, accepted = response.get_data(), request.accept_encodings
     name = max(COMPRESS, key=accepted.quality)  # the first one if both have the same quality

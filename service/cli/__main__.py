@@ -32,8 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command of `argv` (default: the arguments of the process) and return its exit code.
 
     The exit code is 0 (done), 1 (failed), 2 (refused), 130 (interrupted) or 143 (terminated as process 1 of a
-    container). A refusal prints why, and what is legal, to standard error. Errors of the core and of the service, and
-    files that cannot be used, are refusals, too.
+    container). A refusal prints its reason to standard error. Errors of the core and of the service, and files that
+    cannot be used, are refusals, too.
     """
     if os.getpid() == 1:  # in a container: the kernel drops signals that process 1 does not handle
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _refuse_file(error: OSError) -> int:
-    """Print which file cannot be used, or that the disk is full; return the exit code."""
+    """Print which file cannot be used, or that the disk is full; return the exit code. Re-raise if no file is named."""
     if error.errno in DISK_FULL:
         print(f"espalier: cannot write {error.filename or 'all of the output'}: {error.strerror}", file=sys.stderr)
         _drop_output()

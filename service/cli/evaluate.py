@@ -150,7 +150,7 @@ def _figure(value: float, *, sign: str = "-") -> str:
 
 
 def _chance(p_value: float) -> str:
-    """Return a p-value with two digits, or with the digits that show on which side of 0.05 it is."""
+    """Return a p-value with two significant digits, or with more if needed to show whether it is below 0.05."""
     texts = (f"{p_value:.{digits}g}" for digits in range(2, 18))
     return next(text for text in texts if (float(text) < SIGNIFICANT) == (p_value < SIGNIFICANT))
 

@@ -19,7 +19,7 @@ FORMATS: Final = "CSV, JSON, NDJSON, Parquet, Arrow or ARFF, by the ending of th
 
 @contextmanager
 def about(subject: Path | str) -> Iterator[None]:
-    """Convert an `EspalierError` or `OSError` of the block to `Refused`; each line begins with the file or argument."""
+    """Convert an `EspalierError` or `OSError` of the block to a `Refused` whose lines all begin with `subject`."""
     try:
         yield
     except (espalier.EspalierError, OSError) as error:
@@ -112,7 +112,7 @@ def _read_schema(file: Path | None) -> dict[str, Any] | None:
 
 
 def check_out(arguments: Namespace) -> None:
-    """Raise `Refused` if ``--out`` is a folder, is in no existing folder, is an input, or is in a data or work folder.
+    """Raise `Refused` if ``--out`` is a folder, an input, in a folder that does not exist, or in a data or work folder.
 
     Only ``prune`` and ``rules`` may replace the model that they read.
     """

@@ -73,7 +73,7 @@ def _rules_arguments(parser: ArgumentParser) -> None:
 
 
 def rules(arguments: Namespace) -> int:
-    """Print the rules of a model file, pruned with ``--prune``; with ``--out``, also write them as a model."""
+    """Print the rules of a model file; ``--prune`` prunes the rules first, ``--out`` also writes them as a model."""
     files.check_out(arguments)
     given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name)]
     if arguments.out is not None and arguments.label is not None:

@@ -107,7 +107,7 @@ def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Hol
     """Read the value of ``--holdout`` of a pruning.
 
     If the training held out a share, its seed and its stratification are the defaults. With these defaults, a share
-    that is no larger than that of the training has only rows that were also held out of the training.
+    of at most the same size selects only rows that the training held out.
     """
     rows = model.training.holdout
     drawn = {"seed": rows.seed, "stratified": rows.stratified} if rows and rows.fraction is not None else {}

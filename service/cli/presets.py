@@ -1,4 +1,4 @@
-"""List every preset, field and pruning method with its meaning, for the command ``presets`` and for ``--help``.
+"""List every preset, field and pruning method with its meaning, for ``presets``, ``train --help`` and ``prune --help``.
 
 The list is made from the tables that the core uses for validation.
 """

@@ -1,4 +1,4 @@
-"""Print reports on data sets, and on models of ``train`` and ``prune`` with their errors; align columns of tables."""
+"""Print reports on data sets, and on trained and pruned models with the models' errors; align columns of tables."""
 
 import json
 from argparse import ArgumentParser, Namespace

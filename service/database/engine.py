@@ -119,8 +119,8 @@ def translate_db_errors() -> Iterator[None]:
 def reason_of(error: DBAPIError) -> str:
     """Return why a database cannot be used, without data of a caller.
 
-    With SQLite, this is the name of the error; with PostgreSQL, the SQLSTATE code and the driver's class. Without a
-    connection, it is the first line of the driver's message, which names the server, never a password.
+    With SQLite, the reason is the name of the error; with PostgreSQL, the SQLSTATE code and the class of the error.
+    Without a connection, it is the first line of the driver's message, which names the server, never a password.
     """
     cause = error.orig
     kind = type(cause).__name__

@@ -22,7 +22,7 @@ PAGE_BYTES = 8192  # chunks and documents are long; the default of 4096 needs tw
 
 
 def listen(engine: Engine, file: Path) -> None:
-    """Set up an engine's connections and transactions; all connections must use the file that the first one opened."""
+    """Set up an engine's connections and transactions; each connection must use the file that the first one opened."""
     names = (file, file.with_name(f"{file.name}-wal"))
     opened: list[tuple[int, int] | None] = []
 

@@ -76,7 +76,7 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """The scopes of keys; every route that is not public needs one of them."""
+    """Scope of a key; a route that has scopes needs one of its scopes, or `admin`."""
 
     PREDICT = "predict"
     READ = "read"

@@ -7,7 +7,7 @@ The body is JSON, followed by the bytes of the tensors whose data are not in the
 
 For N rows, each input is one attribute, of shape ``[N]`` or ``[N, 1]``. Or the only input is a matrix of shape
 ``[N, F]`` with all F attributes in the schema's order. An attribute without a tensor is missing in every row.
-BYTES are read like cells of a CSV file. In the JSON, a missing number is null or a bare NaN, which some clients send.
+Cells of type BYTES are read as in CSV. In the JSON, a missing number is null or a bare NaN, which some clients send.
 """
 
 import re

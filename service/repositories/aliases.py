@@ -88,7 +88,7 @@ def version_id(session: Session, name: str, alias: str) -> str | None:
 
 
 def pointing_at(session: Session, model_id: str, version_id: str) -> Sequence[str]:
-    """Return the aliases of a model that point at one of its versions."""
+    """Return the aliases of a model that point at the version `version_id`."""
     mine = AliasEvent.model_id == model_id, AliasEvent.version_id == version_id
     return session.scalars(select(AliasEvent.alias).where(*mine, _is_last(model_id))).all()
 

@@ -96,7 +96,7 @@ def load_rows(
 
 
 def load_sample(session: Session, data_set_id: str, *, max_cells: int) -> espalier.Dataset:
-    """Return attributes, target and weight of all rows; above `max_cells` cells, of evenly spaced blocks of rows."""
+    """Return attributes, target and weight of all rows or, above `max_cells` cells, of evenly spaced blocks of rows."""
     row = find_data_set(session, data_set_id)
     roles = ALL_ROLES - {espalier.Role.IGNORE}
     n_columns = sum(feature.role in roles for feature in espalier.Schema.from_dict(row.declared).features)

@@ -55,7 +55,7 @@ class DecisionLog:
     """The decision log of one process. Thread-safe."""
 
     def __init__(self, engine: Engine, *, on_lost: Callable[[], None] = lambda: None) -> None:
-        """Write through `engine`; call `on_lost` for each submitted record that is dropped or that cannot be logged."""
+        """Write through `engine`; call `on_lost` if a submitted record is dropped, or if the database refuses it."""
         self._engine = engine
         self._lock = threading.Lock()
         self._waiting: deque[_Waiter] = deque()

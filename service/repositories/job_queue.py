@@ -155,7 +155,7 @@ def cancel(session: Session, job_id: str) -> Job:
 
 
 def retry(session: Session, job_id: str) -> Job:
-    """Queue a failed, cancelled or dead job again, with the full number of attempts, or raise `Conflict`."""
+    """Queue a failed, cancelled or dead job again, with the full number of attempts; else raise `Conflict`."""
     fresh: dict[str, Any] = {"attempt": 0, "progress": 0.0, "phase": "", "error": None, "finished": None}
     job = find_job(session, job_id, with_for_update=True, populate_existing=True)
     return _move(session, job, Event.RETRY, cancel_requested=False, run_at=now(), **fresh)
@@ -184,7 +184,7 @@ def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | Non
 
 
 def heartbeat(session: Session, held: Claim, *, lease_seconds: float, progress: float, phase: str) -> bool:
-    """Renew the lease, publish the progress, and return whether to cancel the job; raise `LeaseLost` if it is lost."""
+    """Renew the lease and publish the progress; return whether to cancel; raise `LeaseLost` if the lease is lost."""
     cancel_requested = session.execute(
         update(Job)
         .where(*_held(held))
@@ -205,7 +205,7 @@ def finish(session: Session, held: Claim, *, result: Mapping[str, Any]) -> Job:
 def fail_or_retry(session: Session, held: Claim, *, error: Mapping[str, Any], retryable: bool) -> Job:
     """End a failed attempt: the job is failed if not `retryable`, else dead after its last attempt, else queued again.
 
-    A queued job waits 1 s, doubled with each attempt up to 60 s, times a random factor (0.5 to 1.5) to spread retries.
+    A job queued again waits 1 s, doubled per attempt up to 60 s, times a random factor (0.5 to 1.5) to spread retries.
     """
     details: dict[str, Any] = {"reason": str(error.get("message", "")), "error": dict(error)}
     if not retryable or held.attempt >= held.max_attempts:

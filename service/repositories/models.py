@@ -50,7 +50,7 @@ def check_model_name(name: str) -> None:
 
 
 def add_version(session: Session, new: NewVersion, *, job_id: str | None = None) -> Version:
-    """Store a version with the next number of its model, which may be new; raise `Conflict` if the model is deleted."""
+    """Store and number the next version of a new or known model; raise `Conflict` if the model is deleted meanwhile."""
     check_model_name(new.model)
     session.execute(insert_new(session.get_bind().dialect.name, MODELS, "name"), {"name": new.model})
     model = session.execute(  # one statement: two workers never get the same number

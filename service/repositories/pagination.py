@@ -1,4 +1,4 @@
-"""Cursor paging, from the newest item to the oldest; a cursor stays valid while items are added."""
+"""Cursor paging; a cursor stays valid while items are added. `page` goes from the newest item to the oldest."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

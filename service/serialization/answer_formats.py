@@ -1,7 +1,7 @@
 """Answers to many rows as CSV, as lines of JSON, as the items of a JSON list, and as Parquet.
 
-A row has its own values (its number, its decision id, the value of a regression) and an answer that it shares with the
-other rows of its leaf. Each combination of answer and flags is encoded once; Arrow appends the text to each row::
+A row has its own values (its number, its decision id, the value of a regression) and an answer. Rows that reach only
+one leaf share its answer. Each combination of answer and flags is encoded once; Arrow appends it to each row::
 
     17,0190…-…:17,              yes,0.93,0.84,47.0,5,,,if wind is weak then yes,
     {"row":17,"decision_id":"0190…:17",   "label":"yes","distribution":{…},…}

@@ -33,7 +33,7 @@ class Chunk:
 
 
 def chunk_rows(n_columns: int) -> int:
-    """Return the number of rows in a chunk of `n_columns` columns."""
+    """Return the number of rows in a full chunk of `n_columns` columns."""
     return max(1, min(MAX_CHUNK_ROWS, MAX_CHUNK_BYTES // (CELL_BYTES * max(n_columns, 1))))
 
 

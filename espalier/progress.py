@@ -80,7 +80,7 @@ class Progress:
     def part(self, start: float, end: float) -> "Progress":
         """Return a new `Progress` for the work between the shares `start` and `end` of this one.
 
-        `stop` of the outer progress also stops the new one, until the outer one begins its next phase or part.
+        Until this progress begins another phase or part, its method `stop` also stops the new progress.
 
         >>> whole = Progress()
         >>> second = whole.part(0.5, 1.0)

@@ -204,7 +204,7 @@ class Settings:
 
     @property
     def work_folder(self) -> Path:
-        """The folder for tables that trainings keep on disk, and for temporary files while files are registered."""
+        """The folder for training tables that stay on disk, and for the temporary files of registering store files."""
         return Path(tempfile.gettempdir() if self.work == "system" else self.work)
 
     @property
@@ -235,7 +235,7 @@ def unknown_variables() -> tuple[str, ...]:
 
 
 def check_listening(settings: Settings, host: str | None = None) -> None:
-    """Raise `SettingsError` if keys are off and other machines can reach `host` (default: `settings.host`)."""
+    """Raise `SettingsError` if keys are off and `is_loopback` is false for `host` (default: `settings.host`)."""
     host = settings.host if host is None else host
     if settings.auth == "none" and not is_loopback(host):
         raise SettingsError(

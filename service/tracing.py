@@ -43,7 +43,7 @@ class Traces:
         self.server, self.failed = SpanKind.SERVER, StatusCode.ERROR
 
     def request(self, method: str, route: str, headers: Mapping[str, str]) -> "Span":
-        """Begin the span of a request within the trace of its `traceparent`; header names must be lower-case."""
+        """Begin a request's span, in the trace of its `traceparent` if it has one; header names must be lower-case."""
         return self.tracer.start_span(
             f"{method} {route}",
             self.extract(headers),

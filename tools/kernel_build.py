@@ -1,6 +1,6 @@
 """The build backend: setuptools, with the machine's C compiler or zig's.
 
-If no C compiler is found, the build requires the package ``ziglang`` and compiles with the clang of that package.
+Except on Windows, if no C compiler is found, the build requires the package ``ziglang`` and uses its clang.
 """
 
 import os

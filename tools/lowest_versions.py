@@ -15,7 +15,7 @@ def main() -> None:
     """Print the lines, one per dependency.
 
     Raises:
-        SystemExit: A dependency has no lower bound.
+        SystemExit: A dependency, except those of ``dev`` and ``bench``, has no lower bound.
     """
     project = tomllib.loads((Path(__file__).resolve().parent.parent / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]

@@ -111,7 +111,7 @@ def compare_records(old: Path, new: Path) -> int:
 
 
 def shortened(entry: Any) -> str:
-    """Return an entry as text of at most 1,000 characters."""
+    """Return an entry as text, cut after 1,000 characters."""
     text = json.dumps(entry, sort_keys=True)
     return text if len(text) <= 1000 else f"{text[:1000]} … ({len(text)} characters)"
 
@@ -122,7 +122,7 @@ def shortened(entry: Any) -> str:
 def core_entries() -> Iterator[tuple[str, Any]]:
     """Yield the name of each result with its hash or its error, for each data set, training and pruning.
 
-    On large data sets only the presets are trained.
+    On large data sets, only the presets are trained, and slow prunings are left out.
     """
     for path in sorted((REFERENCE / "data").glob("*.schema.json")):
         schema = json.loads(path.read_text())
@@ -157,7 +157,7 @@ def rows_as_text(content: bytes, *, missing: str) -> list[dict[str, Any]]:
 def trained(
     name: str, data: espalier.Dataset, rows: list[dict[str, Any]], preset: str, fields: dict[str, Any]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the entries of one training, and of each pruning of its tree."""
+    """Yield the entries of one training, and of each pruning of a tree trained with a holdout."""
     holdout = {"fraction": 0.3, "seed": 1, "stratified": False}
     try:
         model, trace = espalier.train_traced(data, preset, **fields)
@@ -184,7 +184,7 @@ def trained(
 def pruned(
     model: espalier.Model, data: espalier.Dataset, method: str, params: dict[str, Any], rows: list[dict[str, Any]]
 ) -> list[Any]:
-    """Return the document and the trace of a pruned model, and the explanations of the first 50 rows."""
+    """Return the document and the trace of a pruned model, and the hash of its explanations of the first 50 rows."""
     result = espalier.prune(model, method, dataset=data, **params)
     return [espalier.to_document(result.model), result.trace, explanations(result.model, rows[:50])]
 

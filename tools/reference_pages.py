@@ -79,8 +79,8 @@ def http_api() -> str:
         "the media type `application/json` and the additional member `error`. Lists below `/v1` are paged: pass `next` "
         "of one page as `cursor` of the next.",
         "The last column names the [scope](../operations/keys.md) that a key needs. If it names two scopes, a key "
-        "needs only one of them. With `predict` alone, a key reaches only the prediction jobs that it requested itself. "
-        "The scope `admin` includes all others.",
+        "needs only one of them. With `predict` alone, a key reaches only the prediction jobs that it requested "
+        "itself. The scope `admin` includes all others.",
     ]
     meanings = {tag["name"]: tag["description"] for tag in document["tags"]}
     for tag, rows in tags.items():

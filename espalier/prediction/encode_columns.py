@@ -54,7 +54,7 @@ class EncodedColumn:
     Attributes:
         column: The column.
         coded: Whether the model reads it as codes (else as numbers).
-        recode: The model's code for each code of the column; the last entry is for -1. None if no code changes.
+        recode: The model's code for each code of the column; the last entry is for -1. None if the codes are the same.
         imputed: The value that replaces a missing or unseen one; None without imputation.
     """
 
@@ -103,7 +103,7 @@ def encode_columns(
     lacks has no value in any row.
 
     Raises:
-        DataError: An attribute of the model is missing or of another kind, or an unseen category has another type.
+        DataError: An attribute is missing or not compatible, or no known category has the type of an unseen category.
     """
     faults: list[Fault] = []
     columns = []
@@ -175,7 +175,7 @@ def target_of(schema: Schema, dataset: Dataset) -> Array:
     """Return the target of `dataset`: numbers, or int64 codes of the model's classes (-1: missing, -2: not a class).
 
     Raises:
-        DataError: The target is missing, or is of another kind.
+        DataError: The target is missing; or it has classes and the model's target has numbers, or the reverse.
     """
     target = schema.target
     place = dataset.schema.place(target.name) if target is not None else None
@@ -197,8 +197,8 @@ def _recode(
 ) -> tuple[Floats | None, list[Fault]]:
     """Return an array that maps the codes of `given` to codes of `wanted`, to UNSEEN or to MISSING; return faults, too.
 
-    A category keeps its label. The array's last entry is for the code -1 (missing). The array is None if no code
-    changes. A fault counts the cells of `column` that `cell_reader` refuses.
+    A category keeps its label. The array's last entry is for the code -1 (missing). The array is None if the codes are
+    the same, and `NOTHING` if only `given` has codes. A fault counts the cells of `column` that `cell_reader` refuses.
     """
     if not wanted.coded:
         return (NOTHING if given.coded else None), []

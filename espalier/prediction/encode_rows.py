@@ -55,7 +55,7 @@ class RowEncoder:
     Attributes:
         names: The names of the attributes, in the schema's order.
         is_number: For each attribute, whether it is encoded as a number (else as a code).
-        imputed: For each attribute, the replacement of a missing value; None without imputation.
+        imputed: For each attribute, the replacement of a missing or unseen value; None without imputation.
     """
 
     def __init__(self, schema: Schema, imputed: Sequence[float] | None) -> None:
@@ -135,7 +135,7 @@ def unknown_attribute(path: str, names: Sequence[str]) -> Fault:
 
 
 def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:
-    """Return the cells as floats; None if a cell is neither int nor float, or if their sum is not finite."""
+    """Return the cells as floats; None if a cell is neither int nor float, or if the sum of the cells is not finite."""
     if not NUMBER_TYPES.issuperset(map(type, cells)):
         return None
     try:
@@ -147,7 +147,7 @@ def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:
 
 
 def rows_to_predict(schema: Schema, rows: Any) -> Sequence[Mapping[str, Any]]:
-    """Return the rows of a `Dataset` or table, with the attributes of `schema` only; return other rows unchanged.
+    """Return the rows of a `Dataset` or table, with the attributes of `schema` only; return a list of rows unchanged.
 
     Raises:
         RowError: One row is given instead of a list, or something that has no rows.
@@ -193,7 +193,7 @@ def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterat
 
 
 def python_cell(cell: Any, *, is_number: bool) -> Any:
-    """Convert a cell of another library to Python; None if it is missing, `UNREADABLE` if its type is not legal.
+    """Convert a cell that JSON lacks a type for; None if the cell is missing, `UNREADABLE` if its type is not legal.
 
     In an attribute of categories, decimals and dates become text.
     """
@@ -207,7 +207,7 @@ def python_cell(cell: Any, *, is_number: bool) -> Any:
 
 
 def cell_reader(feature: Feature) -> Callable[[Any], float | str]:
-    """Return a function that encodes a cell that is not missing, or returns a message if the cell is not legal."""
+    """Return a function that encodes a cell with a value. If the cell is not legal, the function returns a message."""
     if feature.kind is FeatureKind.DATETIME:
         return _read_instant
     if not feature.coded:
@@ -232,7 +232,7 @@ def cell_reader(feature: Feature) -> Callable[[Any], float | str]:
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """Read lines of a text format as rows. A cell becomes the number or the category that its text stands for.
 
-    An empty cell is None. All other texts, such as dates, stay text. If one is illegal, the prediction reports it.
+    An empty cell is None. All other texts, such as dates, stay text. If a text is illegal, the prediction reports it.
     """
     by_name = {feature.name: feature for feature in schema.features if feature.role is Role.ATTRIBUTE}
     missing = MissingValues.of(schema.missing_values)

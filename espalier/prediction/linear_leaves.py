@@ -124,7 +124,7 @@ class LinearAnswers:
 
     @cached_property
     def numbers(self) -> list[int]:
-        """Number of each leaf, from 1 in preorder; an inner node has the number of the last leaf before it."""
+        """Number of each leaf, from 1 in preorder; an inner node has the number of the last leaf before it, or 0."""
         numbers: list[int] = np.cumsum(self.tree.test == LEAF).tolist()
         return numbers
 

@@ -1,7 +1,7 @@
-"""Missing values at prediction time: use a model with a strategy other than that of its training.
+"""Missing values at prediction time: derive a model whose strategy is not that of its training.
 
-The new model has its own fallback branches and branch shares, and no surrogates or imputed values. All other arrays
-are those of the trained model. Only rows without a known value of a tested attribute may get another prediction.
+The new model has its own fallback branches (for ``fractional``, also branch shares), and no surrogates or imputed
+values. It shares all other arrays. Only rows without a known value of a tested attribute may get another prediction.
 """
 
 from collections.abc import Callable, Mapping

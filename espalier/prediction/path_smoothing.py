@@ -24,7 +24,7 @@ def smoothed_models(
     """
 
     def with_model(above: tuple[float, Terms], node: int, share: float) -> tuple[float, Terms]:
-        """Add `share` times the model of a node to the sum of models `above`."""
+        """Return the sum `above` of models plus `share` times the model of `node`."""
         intercept, terms = above
         if models is None:
             return intercept + share * float(tree.value[node]), terms

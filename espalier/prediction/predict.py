@@ -39,7 +39,7 @@ def predict(
 
 
 def predict_each(model: Model, rows: Any, *, missing: str | None = None) -> list[Prediction | RowError]:
-    """Predict each valid row, as `predict` does; for every other row, return a `RowError` with paths ``/{attribute}``.
+    """Predict each valid row, as `predict` does; for every other row, return a `RowError` with paths such as ``/age``.
 
     Raises:
         RowError, DataError: `rows` is neither a list of rows nor a table that can be read.
@@ -51,7 +51,7 @@ def predict_each(model: Model, rows: Any, *, missing: str | None = None) -> list
 
 
 def leaf_prediction(model: Model, leaf: int) -> Prediction:
-    """Return the prediction for a row that reaches only this leaf, or that this rule answers.
+    """Return the prediction for a row that reaches only leaf number `leaf`, or that rule number `leaf` answers.
 
     No row is given, so the field `row` of the prediction is empty. A linear leaf predicts another value for each row;
     here, `value` is the constant of the leaf, smoothed if configured.

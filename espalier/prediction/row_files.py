@@ -32,7 +32,7 @@ class RowBatch:
     """Consecutive rows of a table.
 
     Attributes:
-        first_row: Number of the first row in the table, from 0.
+        first_row: Number that the first of these rows has in the table, from 0.
         dataset: Attributes of the rows. Categories that the schema does not list follow the listed ones. None if no
             column is an attribute, pyarrow fails, or a cell may be illegal for its attribute.
         rows: Empty if there is a `dataset`; else rows as `espalier.rows_from_csv` returns them.
@@ -55,7 +55,7 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
         schema: Schema of the model.
         stream: CSV in UTF-8; its first line holds the names, in any order. An attribute without a column is missing in
             every row; columns of the schema that are not attributes are ignored.
-        size: Approximate number of bytes of a batch.
+        size: Approximate number of bytes of a batch; the first batches are smaller.
 
     Raises:
         DataError: The text is not CSV, a line has too many or too few cells, a name occurs twice, or there are no rows.

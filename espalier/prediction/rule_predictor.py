@@ -73,13 +73,13 @@ class RulePredictor:
         ]
 
     def answer(self, row: EncodedRow) -> Prediction:
-        """Predict one encoded row. `leaf` and the only node of the prediction are the number of the rule that fired."""
+        """Predict one encoded row. The prediction's `leaf` and its only node are the number of the rule that fired."""
         number = next(place for place in range(len(self._tests)) if self.failed(place, row.values) < 0)
         answer = self.answers[number]
         return prediction_of_leaf(answer, answer.value, self.weight[number], (number,), row)
 
     def failed(self, number: int, values: Sequence[float], among: Collection[int] | None = None) -> int:
-        """Return the index of the first condition of a rule that does not hold; -1 if all do.
+        """Return the index of a rule's first condition that does not hold; -1 if all conditions hold.
 
         `among`: indexes of attributes; only conditions on these are tested.
         """

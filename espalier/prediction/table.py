@@ -57,7 +57,7 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as the model does.
 
     Raises:
-        DataError: Values have another kind or type than in the model, or the table has none of the attributes.
+        DataError: The kind or type of an attribute's values is incompatible, or the table has none of the attributes.
         ConfigError: There is no such strategy, or the model cannot use it.
 
     >>> import espalier
@@ -95,7 +95,7 @@ def check_table(model: Model, schema: Schema) -> None:
     """Check that `predict_table` can take a table of this schema.
 
     Raises:
-        DataError: Attributes have another kind than in the model, or the table has no attribute of the model.
+        DataError: The kind of an attribute is incompatible with the model, or the table has no attribute of the model.
     """
     nothing: list[Column] = [np.empty(0, np.int32) if feature.coded else np.empty(0) for feature in schema.features]
     encode_columns(model.schema, Dataset(schema, tuple(nothing)), may_lack=True)

@@ -83,7 +83,7 @@ class TreePredictor:
         return prediction_of_leaf(answer, value, self.weight[leaf], nodes, row)
 
     def branch(self, node: int, values: Sequence[float]) -> int:
-        """Return the branch that an encoded row takes at `node`; -1 for all of them, `STOP` if the row ends there."""
+        """Return the branch that an encoded row takes at `node`; -1 for all branches, `STOP` if the row ends there."""
         test, feature = self.test[node], self.feature[node]
         value = values[feature]
         # NaN is the only number that differs from itself; a negative code is no category.

@@ -21,7 +21,7 @@ def check_pruning(
         validation_data: Fingerprint of the data set that contains the held-out rows; None for the training data set.
 
     Raises:
-        ConfigError: With all faults found. The path is ``/method``, ``/holdout``, or a parameter such as ``/folds``.
+        ConfigError: It cannot. The path of a fault is ``/method``, ``/holdout``, or a parameter such as ``/folds``.
 
     >>> from espalier import dataset_from_rows, pruning_method, train
     >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]

@@ -1,8 +1,8 @@
 """Many rows of a JSON body as a table, which is faster to predict than single rows.
 
 A body becomes a table only if this certainly changes no answer. All rows must have the same attributes, and none may be
-a datetime. A cell must be null (missing), a finite number that float64 holds exactly, or a known category (a text).
-Other bodies are read row by row, which finds the faults.
+a datetime. A cell must be null (missing), a known category (a text), or a finite number (an integer: within ±2**53). No
+text for missing values may be a number. Other bodies are read row by row, which finds the faults.
 """
 
 from collections.abc import Mapping, Sequence

@@ -78,7 +78,7 @@ class Store:
             raise StoreUnavailable(f"{SETTING} names a file, not a folder or bucket of files")
 
     def files(self, reference: object) -> list[StoreFile]:
-        """Return the file of a reference, or the files of its folder in the order of their names.
+        """Return the file that `reference` names, or the visible files of a folder, sorted by name.
 
         Raises:
             ValidationFailed: The reference is not legal, or names anything but 1 to `MAX_FILES` Parquet files.

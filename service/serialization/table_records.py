@@ -177,7 +177,7 @@ def record_rows(schema: espalier.Schema) -> int:
     """Return how many rows of a data set one record may hold, so that its size is bounded.
 
     A record stores each label once. If the labels of the data set exceed `MAX_LABEL_BYTES` in total, a few rows may
-    have most of them. Each row is then counted with the longest label of each column.
+    have most of them. In this case, each row also counts with the longest label of each column.
     """
     lengths = [[len(str(label)) for label in feature.categories] for feature in schema.features]
     longest = sum(max(each, default=0) for each in lengths) if sum(map(sum, lengths)) > MAX_LABEL_BYTES else 0

@@ -90,10 +90,10 @@ def registered_data_set(
         declared: Further keyword arguments of `espalier.store_dataset`.
 
     Raises:
-        ValidationFailed: No store is set, or the reference is not legal or names no Parquet file.
+        ValidationFailed: No store is set, or `Store.files` refuses the reference.
         StoreUnavailable: The store does not answer.
         StoreChanged: A file is gone or has changed.
-        DataError, SchemaError, TooLarge, Unavailable: As for `run_order`.
+        DataError, SchemaError, TooLarge, Unavailable: As for `run_order`; `TooLarge` also as for `check_columns`.
     """
     if settings.store == "none":
         message = "no store is set: the operator of the service sets ESPALIER_STORE to a folder or a bucket"

@@ -4,7 +4,7 @@
               (reads)             (writes)
 
 The core checks configurations, pruning methods and holdouts against the data set (schema, target and weights) and the
-parent model. All faults of a request are collected before they are raised.
+parent model. The faults that are found are collected and raised together.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -96,7 +96,7 @@ class JobRequest:
 
 
 Planner = Callable[[JobRequest], Job]
-"""Checks a request and returns its job, which is not queued yet; raises `ValidationFailed` with every fault.
+"""Checks a request and returns its job, which is not queued yet; raises `ValidationFailed` with the faults found.
 
 In the payload, ``fingerprints`` maps the id of each data set to its fingerprint. A payload with a ``version_id`` also
 has the ``model`` and the number ``version``.
@@ -138,7 +138,7 @@ def new_job(
 
 
 def _changes(session: Session, job: Job) -> Iterator[Fault]:
-    """Yield a fault for each change of a job's version and data sets since the check; lock them until the commit."""
+    """Yield a job's new faults if its version or data sets have changed since the check; lock both until the commit."""
     payload = job.payload
     if "version_id" in payload:
         # Deleting or archiving a version takes an exclusive lock on its model, which waits for this shared lock.
@@ -174,8 +174,8 @@ class HeldOut:
 def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.Model | None = None) -> HeldOut:
     """Read the ``holdout`` of a request, and add its faults.
 
-    If the holdout is another data set, it must have the columns of `model` (without a model: of `data_set`), but other
-    rows than the training data.
+    If the holdout is another data set, it must have the attributes and the target of `model` (without a model: of
+    `data_set`), but other rows than the training data.
     """
     given = request.members.get("holdout")
     if given is None:

@@ -1,8 +1,8 @@
 """Import, archive and delete models and versions, and change the settings of a model.
 
 The document of a version never changes. An archived version no longer answers, but its decisions can be explained.
-A version cannot be deleted if a decision, an unfinished job or a pruned version refers to it, or if an alias points at
-it or ever did.
+A version cannot be deleted alone if a decision, an unfinished job or a pruned version refers to it, or if an alias
+points at it or ever did.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -140,7 +140,7 @@ def _text_faults(text: str, tags: Sequence[str]) -> Iterator[Fault]:
 
 
 def _point_faults(session: Session, models: ModelCache, row: ModelName, point: object) -> Iterator[Fault]:
-    """Yield no fault if the operating point is legal for one of the newest versions, else its faults for the newest."""
+    """Yield nothing if one of the newest versions accepts the point, else the point's faults for the newest version."""
     if point is None:
         return
     faults: list[Fault] = []
@@ -155,7 +155,7 @@ def _point_faults(session: Session, models: ModelCache, row: ModelName, point: o
 
 
 def _mask_faults(session: Session, models: ModelCache, row: ModelName, mask: Sequence[str]) -> Iterator[Fault]:
-    """Yield the faults of a mask, such as an attribute that no version has: its name may be misspelled."""
+    """Yield the faults of a mask, such as an attribute that none of the newest versions has (a misspelled name)."""
     yield from _duplicate_faults("/mask", mask)
     unknown = set(mask)
     for version in _newest_versions(session, models, row) if unknown else ():

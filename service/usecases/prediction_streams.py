@@ -2,7 +2,7 @@
 
     file ──> batch ──> answers ──> committed to the log ──> bytes
 
-An error is raised only after the answers to all earlier batches have been returned and logged.
+An error is raised only after the answers to all earlier batches have been returned and, if the log is on, logged.
 """
 
 import codecs
@@ -95,7 +95,7 @@ def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) ->
 
 
 def _rows_at_once(model: espalier.Model, *, explain: str, limit: int) -> int:
-    """Return how many rows to answer together, so that their paths, all in memory, have at most `limit` nodes."""
+    """Return how many rows to answer together; if several, their paths in a tree have at most `limit` nodes in all."""
     if explain == "none" or isinstance(model.body, espalier.RuleList):
         return ROWS_AT_ONCE
     n_paths = min(espalier.MAX_VISITS, model.tree.n_leaves)

@@ -1,7 +1,7 @@
 """Answer rows, or a table of rows, with a version; a durable log commits each decision before its answer is returned.
 
-A request with a row that cannot be read is refused as a whole, unless such rows are skipped. If such a
-request is refused, all its rows are logged: each invalid row with its faults, every other row as not answered.
+If a row cannot be read, all rows of the request (of a stream: of the batch) are refused, unless invalid rows are
+skipped. The refused rows are logged: each invalid row with its faults, every other row as not answered.
 """
 
 import time
@@ -53,7 +53,7 @@ class Recorder:
     began: float = 0.0  # `time.perf_counter()` when the request arrived, or when the part of it began
 
     def begin(self, key_id: str | None) -> "Recorder":
-        """Return a copy for a request with this key that begins now, or for a part of such a request."""
+        """Return a copy with this key for a request, or a part of a request, that begins now."""
         return replace(self, key_id=key_id, began=time.perf_counter())
 
     def waiting(self) -> "Recorder":

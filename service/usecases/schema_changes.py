@@ -70,7 +70,7 @@ def _changed(
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return the declarations of the columns to read again (by name), and the texts for missing values.
 
-    A new missing value that is a number affects the numeric columns that contain it; if `columns` is None, all of them.
+    A new numeric missing value affects the numeric columns that contain it; if `columns` is None, all numeric columns.
     """
     tokens = list(changes.get("missing_values", before.missing_values))
     target = changes.get("target", before.target.name if before.target else None)

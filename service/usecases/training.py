@@ -54,8 +54,8 @@ def read_config(
 ) -> espalier.TrainingConfig | None:
     """Return the configuration of the ``preset`` of `part`, changed by `params`; None if preset or params have faults.
 
-    These faults are added to the request. If `schema` is given and `part` has both ``preset`` and ``params``, the
-    faults that a training on this schema would have are added, too. `at` is the pointer of the part in the request;
+    These faults are added to the request. If there are none, the faults of a training on `schema` are added, but only
+    if `schema` is given and `part` has both ``preset`` and ``params``. `at` is the pointer of the part in the request;
     `places` maps the paths of some faults to pointers outside the params.
     """
     config: espalier.TrainingConfig | None = None

@@ -62,7 +62,7 @@ def run_order(
 ) -> Mapping[str, Any]:
     """Run an order in the sandbox, and return the document of its data set; raise the error that the sandbox reports.
 
-    Also raises `DataError` if the sandbox crashes, `TooLarge` above its limits, `Unavailable` if all are busy too long.
+    Also raises `DataError` if the sandbox crashes, `TooLarge` above the limits, `Unavailable` if no sandbox is free.
     """
     too_slow = espalier.TooLarge("seconds of processor time to read it in", seconds)
     try:

@@ -76,7 +76,7 @@ def _compared(typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def different_tests(left: espalier.Model, right: espalier.Model) -> tuple[set[int], set[int]]:
-    """Return, for each tree, the topmost nodes down to `DEPTH` that have another test or answer in the other tree."""
+    """Return, for each tree, the topmost nodes down to `DEPTH` at which the other tree has another test or answer."""
     marked: tuple[set[int], set[int]] = (set(), set())
     open_pairs = [(0, 0)]
     while open_pairs:

@@ -1,4 +1,4 @@
-"""Decisions: the list with filters, and the printable page of one decision, which is replayed and verified."""
+"""Decisions: the list with filters, and the printable page of one decision, with its replay."""
 
 import re
 from collections.abc import Mapping

@@ -28,7 +28,7 @@ def percent(value: float | None) -> str:
 
 
 def moment(value: datetime | None) -> str:
-    """Write a time in UTC, to the second, and None as a dash."""
+    """Write a UTC time, to the second, and None as a dash."""
     return "–" if value is None else f"{value:%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -77,7 +77,7 @@ def pair(word: str) -> tuple[str, str]:
 
 
 def faults_at(problem: Problem | None, pointer: str) -> Sequence[Fault]:
-    """Return the faults of a problem at a place of the request, or below it."""
+    """Return the problem's faults whose path is `pointer` or lies below it."""
     if not problem:  # none, or undefined in the template
         return ()
     return [fault for fault in problem.faults if fault.path == pointer or fault.path.startswith(f"{pointer}/")]

@@ -21,7 +21,7 @@ class ParameterField:
     Attributes:
         name: Name of the field in the form.
         pointer: JSON pointer of the parameter in the request of the API.
-        options: The legal words, if they are a fixed set; else empty, and `typed_value` reads the typed text.
+        options: The legal words, if they are a fixed set; else empty, which makes a text field.
         default: The value that is used if nothing is chosen.
     """
 

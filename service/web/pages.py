@@ -72,7 +72,7 @@ def render(template: str, *, problem: Problem | None = None, **values: Any) -> R
 
 
 def see_other(endpoint: str, **values: Any) -> Response:
-    """Redirect to a page after a successful change (303), or to the first page if the caller may not open that page."""
+    """Redirect (303) to a page after a successful change; if the caller may not open it, redirect to the first page."""
     address = url_for(f"pages.{endpoint}", **values) if may_open(endpoint) else url_for("pages.home")
     return Response(status=303, headers={"Location": address})
 

@@ -84,7 +84,7 @@ def consultation(name: str) -> Response:
 
 @pages.page(f"{MODEL}/consultation", Scope.PREDICT, methods=("POST",))
 def reply(name: str) -> Response:
-    """Take a reply, and ask the next question."""
+    """Add a reply or remove the last reply, and ask the next question."""
     typed = request.form
     resolved = _resolved(name, typed)
     attributes = resolved.version.model.schema.attributes
@@ -110,7 +110,7 @@ def typed_row(model: espalier.Model, typed: Mapping[str, str]) -> dict[str, Any]
 def typed_cell(feature: espalier.Feature, text: str) -> Any:
     """Return the value of a field; None if it is empty.
 
-    Dates and unknown categories stay texts. A numeric field without a number stays a text; its row is refused later.
+    Dates, unknown categories and, in numeric fields, texts that are not numbers stay texts; the prediction checks them.
     """
     if not text.strip():
         return None

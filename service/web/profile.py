@@ -23,7 +23,7 @@ MAX_CELLS = 300_000  # cells that are read for a page; the API reads more
 class ProfiledAttribute:
     """An attribute with its figures, its histogram as a picture, and the columns of the histogram.
 
-    `worth` is its gain or decrease of variance. `strength` is `worth` divided by the largest `worth` of all attributes.
+    `worth` is the gain or variance decrease. `strength` is `worth` divided by the largest `worth` of all attributes.
     """
 
     figures: Any

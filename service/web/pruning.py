@@ -61,7 +61,7 @@ def pruning_form(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/prune/preview", Scope.READ)
 def pruning_preview(name: str, number: int) -> Response:
-    """Show the tree with marks at the nodes that a step of the path turns into leaves, as a part of the page."""
+    """Show the tree with marks at the nodes that become leaves up to a step of the path, as a part of the page."""
     _, model = loaded(name, number)
     path = espalier.pruning_path(model, "error")
     steps = _steps(path)

@@ -70,7 +70,7 @@ def delete_expired(source: Sessions, *, days: int = 0) -> int:
 
 
 def delete_ended_jobs(source: Sessions, *, days: int) -> int:
-    """Delete at most `RECORDS_AT_ONCE` jobs that ended `days` ago or earlier, with their events, and return how many.
+    """Delete at most `RECORDS_AT_ONCE` jobs that ended more than `days` days ago, with their events; return how many.
 
     Jobs to which a version or a decision refers are not deleted. If `days` is 0, no job is deleted.
     """

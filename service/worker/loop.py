@@ -67,7 +67,7 @@ class Attempt:
 
 
 def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJob | None = None) -> None:
-    """Claim and run jobs until stopped; a job in progress is then queued again without losing an attempt.
+    """Claim and run jobs until stopped; a running job without a result is queued again, without losing an attempt.
 
     Without `stop`, SIGTERM and SIGINT stop the worker (main thread only).
     """
@@ -136,7 +136,7 @@ def _work_once(worker: Worker, child: Child) -> bool:
 def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
     """Watch an attempt to its end and save the outcome; return the state of the job and whether the attempt failed.
 
-    The state is "taken over" if another worker has ended the lease, and "not saved" if this worker was stopped first.
+    The state is "taken over" if another worker ended the lease, "not saved" if this worker was stopped before saving.
     """
     claim = attempt.claim
     try:

@@ -25,8 +25,8 @@ class PackedTree:
     """A tree as the kernel reads it; see `espalier.model.tree.Tree` and `espalier.model.surrogates.Surrogates`.
 
     The beginning of this module describes ``thresholds``, ``links`` and ``node``. ``share`` is ``branch_weight`` of
-    `Tree`, and ``other_…`` are the arrays of `Surrogates`; without surrogates, ``other_start`` is all zeros. The other
-    arrays are those of `Tree` with the same name.
+    `Tree`, and ``other_…`` are the arrays of `Surrogates`; without surrogates, ``other_start`` is all zeros. Each
+    remaining array is that of `Tree` with the same name.
     """
 
     def __init__(self, **arrays):
@@ -147,8 +147,8 @@ def apply(tree, is_all_numeric, values, row_step, n_rows, leaves):
     """Find the leaf of each row.
 
     is_all_numeric: whether the tree has tests, and all of them are numeric. values: float64 or float32, one axis; cell
-    (row, attribute) is at ``row * row_step + attribute``, NaN if missing. leaves: int32 (n_rows), written; SEVERAL for
-    a row that takes several branches.
+    (row, attribute) is at ``row * row_step + attribute``, NaN if missing or unseen. leaves: int32 (n_rows), written;
+    SEVERAL for a row that takes several branches.
     """
     at = cython.declare(cython.uint[N_SLOTS])
     slot = cython.declare(cython.int)

@@ -1,4 +1,4 @@
-"""The constant that Python and the kernels share; the others are in ``constants.pxd``."""
+"""The constant that Python and the kernels share; constants of the kernels alone are in ``constants.pxd``."""
 
 from typing import Final
 

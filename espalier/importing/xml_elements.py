@@ -27,8 +27,8 @@ class Element:
         name: Its name without the namespace.
         attributes: Values of its attributes that have no namespace, by name.
         line, column: Where it begins, each counted from 1.
-        children: The elements in it, without those that are ignored.
-        texts: The text in it, in parts.
+        children: The elements directly in it, without those that are ignored.
+        texts: The text directly in it, in parts, without blank parts at the start.
     """
 
     name: str
@@ -76,7 +76,7 @@ class _Reader:
         if len(self.open) + self.n_skipped >= MAX_DEPTH:
             raise self.fault("too_large", f"has elements deeper than {MAX_DEPTH}")
         namespace, _, local = name.rpartition(SEPARATOR)
-        if self.n_skipped or local in self.ignored:
+        if self.n_skipped or (self.open and local in self.ignored):
             self.n_skipped += 1
             return
         if not namespace.startswith(self.namespaces):
@@ -119,8 +119,8 @@ def read_xml(content: bytes, *, namespaces: tuple[str, ...], ignored: frozenset[
 
     Args:
         content: The document.
-        namespaces: The namespace of each element must begin with one of these.
-        ignored: Names of elements that are left out, together with their contents.
+        namespaces: The namespace of each element that is not ignored must begin with one of these.
+        ignored: Names of elements below the root that are left out, together with their contents.
 
     Raises:
         DocumentError: The document is not well-formed, exceeds a limit, or has a document type, an unknown

@@ -413,7 +413,10 @@ def test_a_document_is_read_in_the_encoding_that_it_names(encoding) -> None:
     assert espalier.from_pmml(text.encode(encoding)).schema.features[0].name == name
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"\0", b"<a>", b'<?xml version="1.0" encoding="rot13"?><a/>'])
-def test_what_is_no_xml_is_refused(content) -> None:
+NO_PMML = [b"", b"{}", b"\0", b"<a>", b"<Extension/>", b'<?xml version="1.0" encoding="rot13"?><a/>']
+
+
+@pytest.mark.parametrize("content", NO_PMML)
+def test_what_is_no_pmml_is_refused(content) -> None:
     with pytest.raises(espalier.DocumentError):
         espalier.from_pmml(content)

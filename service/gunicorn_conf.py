@@ -114,8 +114,10 @@ def _refuse_connections(worker: Any) -> None:
 
 
 def worker_exit(_server: Any, worker: Any) -> None:
-    """Commit submitted decisions that are not in the log yet."""
-    worker.app.wsgi().extensions[EXTENSION].log.close()
+    """Commit submitted decisions that are not in the log yet, and close the database: SQLite then empties its log."""
+    service = worker.app.wsgi().extensions[EXTENSION]
+    service.log.close()
+    service.sessions.engine.dispose()
 
 
 def child_exit(_server: Any, worker: Any) -> None:

@@ -26,7 +26,7 @@ TOKEN = re.compile(
 # SQLAlchemy reads such a URL correctly; of others, it might take a part of the password for the host or the port.
 POSTGRES_URL = (
     r"postgresql\+psycopg://([^\s:/@]*(:[^\s@]*)?@)?(\[[0-9A-Fa-f:.]+\]|[^\s:/?@\[\]]*)"
-    r"(:[0-9]{1,5})?(/[^\s@?]*)?(\?[^\s@]*)?"
+    r"(:[0-9]{1,5})?/[^\s/@?]+(\?[^\s@]*)?"
 )
 ORIGIN = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
 

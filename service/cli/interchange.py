@@ -33,17 +33,17 @@ def export(arguments: Namespace) -> int:
     if (arguments.rule_text or arguments.table != "rows") and not (arguments.format or "").startswith("sql"):
         raise Refused("--table and --rule-text are for the formats of SQL")
     model = files.read_model(arguments.model)
+    content: str | bytes
     with files.about(arguments.model):
         if arguments.format is None:
             reasons = espalier.applicable_exports(model, missing=arguments.missing)
             rows = [
                 [form, f"not: {text}" if text else espalier.EXPORTS[form].meaning] for form, text in reasons.items()
             ]
-            print("\n".join(table_lines(rows, left={0, 1})))
-            return 0
-        content = espalier.export_model(
-            model, arguments.format, missing=arguments.missing, table=arguments.table, rule_text=arguments.rule_text
-        )
+            content = "\n".join([*table_lines(rows, left={0, 1}), ""])
+        else:
+            options = {"missing": arguments.missing, "table": arguments.table, "rule_text": arguments.rule_text}
+            content = espalier.export_model(model, arguments.format, **options)
     files.write_or_print(arguments.out, content, report=sys.stderr)
     return 0
 

@@ -36,7 +36,7 @@ def listen(engine: Engine, file: Path) -> None:
         if files[:1] != opened or files != [_identity(name) for name in names]:
             raise Unavailable(
                 f"{file.name}, the file of the database, or its write-ahead log was deleted or replaced while the "
-                "service was running: nothing is stored until it is restarted"
+                "service was running: nothing is stored until the file is back, or the service is restarted"
             )
 
     event.listen(engine, "connect", connect)

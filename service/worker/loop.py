@@ -129,8 +129,7 @@ def _work_once(worker: Worker, child: Child) -> bool:
         LOG.warning("%s; trying again", error.log_message)
     except Exception:  # the worker goes on; the lease of the job runs out, and the job is claimed again
         LOG.exception("an unexpected error in the worker")
-    worker.stop.wait(RETRY_SECONDS)
-    return False
+    return not worker.stop.wait(RETRY_SECONDS)  # after an error, nothing is cleaned up
 
 
 def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:

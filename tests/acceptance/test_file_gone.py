@@ -52,3 +52,16 @@ def test_nothing_is_answered_once_the_file_is_another_one(tmp_path: Path, act: C
         assert (ready.status_code, "deleted or replaced" in ready.text) == (503, True)
         findings = json.loads(run_command(["doctor", "--json"], env=environment_for(tmp_path)).stdout)
         assert "processes still use the deleted one" in str(findings)
+
+
+def test_after_a_stop_the_file_alone_has_everything(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        service.train("tennis", service.upload(TENNIS, target="Play"))
+        service.post("/v1/models/tennis/predict", ROWS, status=200)
+
+    alone = shutil.copy(tmp_path / "espalier.db", tmp_path / "alone.db")
+    with sqlite3.connect(alone) as connection:
+        query = "SELECT (SELECT count(*) FROM versions), (SELECT count(*) FROM decisions)"
+        counts = connection.execute(query).fetchone()
+    connection.close()
+    assert counts == (1, 1)

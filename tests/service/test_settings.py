@@ -16,6 +16,9 @@ MISREAD = [
     "postgresql+psycopg://m/e:secret@host/db",
     "postgresql+psycopg://me@[::1]/db?password=secret@",
     "postgresql+psycopg://host:123456/secret",
+    # The tables would be created in the database that is named like the user.
+    "postgresql+psycopg://me:secret@host:5432",
+    "postgresql+psycopg://me:secret@host:5432/",
 ]
 
 

@@ -1,5 +1,6 @@
 """Tables as JSON: one document of rows or columns, or one row per line (NDJSON)."""
 
+import codecs
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -103,7 +104,7 @@ def rows_of_ndjson(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _document(content: bytes | str) -> dict[str, Any]:
     try:
-        document = orjson.loads(content)
+        document = orjson.loads(content.removeprefix(codecs.BOM_UTF8) if isinstance(content, bytes) else content)
     except orjson.JSONDecodeError as error:
         raise DataError([Fault("", "not_json", f"not JSON: {error}")]) from None
     if not isinstance(document, dict) or ("rows" in document) == ("columns" in document):

@@ -14,6 +14,7 @@ from espalier import (
     RowError,
     Schema,
     dataset_from_csv,
+    dataset_from_json,
     dataset_from_rows,
     predict,
     rows_from_csv,
@@ -26,6 +27,10 @@ def test_a_byte_order_mark_crlf_quotes_and_blank_lines_are_read():
     content = '\ufeffa,b\r\n"x, ""y""\n",1\r\n\r\nz,2\r\n'
     for source in (content, content.encode()):
         assert dataset_from_csv(source).rows() == [{"a": 'x, "y"\n', "b": 1.0}, {"a": "z", "b": 2.0}]
+
+
+def test_a_byte_order_mark_before_json_is_read():
+    assert dataset_from_json(b'\xef\xbb\xbf{"rows": [{"a": "x"}]}').rows() == [{"a": "x"}]
 
 
 def test_a_last_line_without_end_is_read():

@@ -1,7 +1,9 @@
 """``espalier export``."""
 
 import json
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,17 @@ def test_export_writes_a_file_that_predicts(model, tmp_path, capsys) -> None:
     exec(compile(out.read_text(), "tennis.py", "exec"), names)  # noqa: S102 - the test runs what it exports
     [expected] = espalier.predict(espalier.from_json(model.read_bytes()), [{"wind": "weak"}])
     assert names["predict"]({"wind": "weak"})["label"] == expected.label
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a file that takes nothing is Linux's")
+def test_a_list_that_cannot_be_written_is_no_fault_of_the_model(model) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "service.cli", "export", str(model)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "espalier: cannot write all of the output: No space left on device\n",
+    )
 
 
 def test_export_without_a_format_lists_the_formats_and_why_another_does_not_apply(model, capsys) -> None:

@@ -159,8 +159,4 @@ def _answers(model: espalier.Model, table: espalier.Dataset) -> list[Any]:
     predicted = espalier.predict_table(model, table)
     if predicted.numbers is not None:
         return list(predicted.numbers.tolist())
-    labels = {leaf: espalier.leaf_prediction(model, leaf).label for leaf in np.unique(predicted.leaves).tolist()}
-    answers = [labels[leaf] for leaf in predicted.leaves.tolist()]
-    for place, answer in predicted.several.items():
-        answers[place] = answer.label
-    return answers
+    return predicted.labels()

@@ -1,4 +1,4 @@
-"""Other servers of a tree over HTTP. Flask runs in the environment of the benchmarks; each other server has its own."""
+"""Other servers of a tree over HTTP. Flask runs in the environment of the benchmarks, the others in separate ones."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Measure the subjects with one order: ``python -m benchmarks.measured ORDER`` answers each input line with JSON."""
+"""Measure subjects of one `Subject.order`: ``python -m benchmarks.measured ORDER`` answers input lines with JSON."""
 
 import json
 import os

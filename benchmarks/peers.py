@@ -1,4 +1,4 @@
-"""The libraries that grow a tree: Espalier's function and estimator, and the peers, all with the same parameters.
+"""The libraries that grow a tree: Espalier's function and estimator, and the peers.
 
 Every library gets the same float32 rows, grows one tree to the same depth, splits down to single rows and prunes
 nothing. Time for binning, sorting and conversion counts, but the data set for `espalier.train` is made beforehand.

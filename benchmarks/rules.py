@@ -29,7 +29,7 @@ SMALL: Final = 16_000
 
 
 def run(run: Run) -> None:
-    """Print a line for each data set in the reference folder that has classes and a list of hold-out rows."""
+    """Print a line for each data set with classes for which the reference folder lists hold-out rows."""
     folder = tables.REFERENCE
     paths = sorted((folder / "splits").glob("*.json")) if folder.is_dir() else []
     lines = [_line(path.stem) for path in paths if run.takes(path.stem) and _is_measured(path.stem, run)]

@@ -47,7 +47,7 @@ class Rows:
 
     @property
     def bytes_as_float64(self) -> int:
-        """Return the bytes of the features as float64."""
+        """Return the number of bytes of the features as float64."""
         return self.features.size * 8
 
     def first(self, n_rows: int) -> "Rows":
@@ -166,7 +166,7 @@ GENERATED: Final[Mapping[str, Callable[[int], Rows]]] = MappingProxyType(
 
 
 def write(name: str, n_rows: int, folder: Path) -> str:
-    """Generate a table with held-out rows, write it, and return the path for `read`.
+    """Write a table and its held-out rows, unless they are already written, and return the path for `read`.
 
     Raises:
         FileNotFoundError: The reference data do not exist.

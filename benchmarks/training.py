@@ -30,7 +30,7 @@ class Case:
 
     Attributes:
         title: Title of the data.
-        table: Name of the generated table.
+        table: Name of the table, as in `tables.write`.
         n_rows: Rows of the full run.
         max_depth: Largest depth; None: down to pure leaves.
         targets: By peer, the smallest ratio of the peer's seconds to ours, for `espalier.train` and for the estimator.

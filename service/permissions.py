@@ -27,16 +27,17 @@ class Caller:
         if self.models is not None and name is not None and name not in self.models:
             raise Forbidden(self._reach())
 
-    def check_job(self, job: Job, scope: Scope) -> None:
-        """Raise `Forbidden` if the scope is missing, or the key is limited to other models.
+    def check_job(self, job: Job | None, scope: Scope) -> None:
+        """Raise `Forbidden` if the scope is missing, or the key is limited to models and `job` is not a job for them.
 
         A key with the scope `predict` needs no other scope for prediction jobs that it requested. A key that is limited
-        to models may use a job without a model only if it requested that job.
+        to models may use a job without a model only if it requested that job. None means that there is no such job.
         """
-        if Scope.PREDICT not in self.scopes or job.kind != Kind.PREDICT or job.key_id != self.key_id:
+        is_own = job is not None and job.key_id == self.key_id
+        if not is_own or Scope.PREDICT not in self.scopes or (job and job.kind) != Kind.PREDICT:
             self.check_scope(scope)
-        self.check_model(job.model)
-        if self.models is not None and job.model is None and job.key_id != self.key_id:
+        model = job and job.model
+        if self.models is not None and not (is_own if model is None else model in self.models):
             raise Forbidden(f"{self._reach()}, and among jobs without a model only those that it requested")
 
     def check_found(self, model: str | None) -> None:

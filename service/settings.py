@@ -28,6 +28,7 @@ POSTGRES_URL = (
     r"postgresql\+psycopg://([^\s:/@]*(:[^\s@]*)?@)?(\[[0-9A-Fa-f:.]+\]|[^\s:/?@\[\]]*)"
     r"(:[0-9]{1,5})?/[^\s/@?]+(\?[^\s@]*)?"
 )
+PATH_PREFIX = "(/[A-Za-z0-9._~-]+)+"
 ORIGIN = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
 
 
@@ -100,7 +101,7 @@ class Settings:
         secret=True,
     )
     proxies: int = _number(0, 0, 10, "number of proxies before the service; their X-Forwarded-* headers are trusted")
-    path_prefix: str = _text("/", r"/|(/[A-Za-z0-9._~-]+)+", "/ or a path such as /trees", "the prefix of all paths")
+    path_prefix: str = _text("/", f"/|{PATH_PREFIX}", "/ or a path such as /trees", "the prefix of all paths")
     cors_origins: str = _text(
         "none",
         rf"none|{ORIGIN}(,{ORIGIN})*",
@@ -170,8 +171,8 @@ class Settings:
         2_000_000,
         1,
         1_000_000_000,
-        "limit for explanations in one request, on each of: rows times nodes (explain: full); rows times levels "
-        "(explain: path); the sum of the steps of all rows that take several branches",
+        "limit for one request, on each of: rows times nodes (explain: full); rows times levels (explain: path); over "
+        "all rows that take several branches, the sum of the steps, or of the paths (explain: none)",
     )
 
     @classmethod

@@ -27,8 +27,8 @@ def settings() -> str:
     )
     return _page(
         "# Settings",
-        "Environment variables of the service. All errors are reported together at the start; an empty variable "
-        "counts as not set.",
+        "Environment variables of the service. At the start, all illegal values are reported together; an empty "
+        "variable counts as not set.",
         *_table(["variable", "default", "legal", "what it sets"], rows),
     )
 
@@ -93,8 +93,8 @@ def command_line() -> str:
     """Return the help of every command."""
     parts = [
         "# Command line",
-        "`espalier COMMAND --help` prints the section of the command; for `train` and `prune` it adds presets and "
-        "methods with their fields.\n\nExit codes: 0: done. 1: failed. 2: refused, with the reasons on "
+        "`espalier COMMAND --help` prints the section of the command. For `train` and `prune`, it adds all presets, "
+        "fields and methods.\n\nExit codes: 0: done. 1: failed. 2: refused, with the reasons on "
         "standard error, one per line. 130: interrupted. 143: terminated in a container.",
     ]
     os.environ["COLUMNS"] = "100"

@@ -15,12 +15,12 @@ class Criterion:
 
     Attributes:
         meaning: The figure that the best split maximises.
-        impurity: The impurity of a node, a key of `MEASURES` of cost-complexity pruning; None if it cannot be computed
-            from the statistics of the node.
+        impurity: The impurity measure that cost-complexity pruning uses, a key of its `MEASURES`; None if the measure
+            cannot be computed from the statistics of a node.
         in_bits: Whether gains are in bits.
         grows_with_weight: Whether the gain grows with the weight of the rows (else it is a mean over the rows).
-        sums_each_cut: Whether growing keeps sums for every cut of the sorted rows.
-        of_medians: Whether leaves predict the median of their rows' targets (else the mean).
+        sums_each_cut: Whether growing stores a deviation for every prefix of the sorted rows.
+        of_medians: Whether leaves predict the median of their rows' targets.
         of_counts: Whether targets below 0 are refused.
     """
 

@@ -108,7 +108,7 @@ class Integer(Constraint):
 
 
 class ObjectOf(Constraint):
-    """An object with at least one member; `values` checks the values. Frozen, it is a tuple of pairs, sorted by key."""
+    """An object with at least one member; `values` tests each value. Frozen, it is a tuple of pairs, sorted by key."""
 
     def __init__(self, keys: str, values: Constraint) -> None:
         def test(value: Any) -> bool:
@@ -125,7 +125,7 @@ class ObjectOf(Constraint):
 
 
 class ListOfReals(Constraint):
-    """A list of at least one finite number. It is frozen as a sorted tuple without repetitions."""
+    """A list of one or more finite numbers. It is frozen as a sorted tuple without repetitions."""
 
     def __init__(self) -> None:
         def test(value: Any) -> bool:
@@ -177,7 +177,7 @@ def parameters_from(base: Parameters, given: Mapping[str, Any], *, what: str) ->
     """Return `base` with the values in `given`. `what` is the name of the object in messages.
 
     Raises:
-        ConfigError: A name is unknown or a value is not legal. The error has all faults, each with its path.
+        ConfigError: A name is unknown or a value is not legal. Every name and value is checked; faults have paths.
     """
     legal_by_name = {field.name: legal for field, legal, _ in _declared(base)}
     faults, values = [], {}

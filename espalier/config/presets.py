@@ -95,7 +95,7 @@ def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
 
 
 def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> TrainingConfig:
-    """Check all fields of `config`, and return it with the fields in `params` changed.
+    """Return `config` with the fields in `params` changed and every field checked.
 
     Raises:
         ConfigError: A field is unknown, or a value is not legal. Each fault has its path.
@@ -123,7 +123,7 @@ def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
 
 
 def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
-    """Return `config`; a criterion of None is replaced by the default criterion for the task of `schema`."""
+    """Return `config`; if `schema` has a task, a criterion of None becomes the preset's criterion for this task."""
     if config.criterion is not None or schema.task is None:
         return config
     of_classes = PRESET_CLASS_CRITERIA.get(config.preset, "gini")

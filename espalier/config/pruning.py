@@ -39,7 +39,7 @@ class ReducedError:
     compare: str = parameter(
         "current",
         OneOf(["current", "initial"]),
-        "compare the error after a pruning with that of the tree pruned so far (current) or unpruned (initial)",
+        "compare the error after a pruning with that of the tree so far (current) or of the unpruned tree (initial)",
     )
 
 
@@ -79,7 +79,7 @@ class CostComplexity:
     rule: str = parameter(
         "min",
         OneOf(["min", "one_se"]),
-        "min: select the tree of least error; one_se: the smallest tree at most one standard error above the least",
+        "min: select the tree of least error; one_se: the smallest tree within one standard error of the least error",
     )
     folds: int = parameter(10, Integer(2, 1000), "cv only: number of folds")
     seed: int = parameter(0, Integer(0, MAX_SEED), "cv only: seed of the folds")
@@ -94,7 +94,7 @@ class RulePostPruning:
         OneOf(["validation", "pessimistic"]),
         "validation: drop a condition if the accuracy (or squared error) of its rule on held-out rows improves; the "
         "best rules come first. pessimistic: drop a condition if the estimated error on the training rows does not "
-        "rise; for each class, keep the subset of its rules with the shortest description, as in C4.5's rules",
+        "rise; for each class, keep the rules that together have the shortest description found (C4.5RULES)",
     )
     confidence: float = parameter(
         0.25, Real(0, 1, above=True), "pessimistic only: probability that the true error is above its estimate"
@@ -149,7 +149,7 @@ def changed_pruner(pruner: Pruner, params: Mapping[str, Any]) -> Pruner:
 
 
 def pruner_name(pruner: Pruner) -> str:
-    """Return the name of a pruning method in `PRUNERS`."""
+    """Return the name of the pruning method: its key in `PRUNERS`."""
     return next(name for name, kind in PRUNERS.items() if type(pruner) is kind)
 
 
@@ -171,7 +171,7 @@ def backfits(pruner: Pruner | None) -> bool:
 
 
 def _merged(given: Any, base: Pruner | None) -> Pruner | None:
-    """Return the pruner that `given` describes. If `base` has this method, parameters not given are those of `base`."""
+    """Return the pruner that `given` describes; a `base` of the same method supplies the parameters not given."""
     if not isinstance(given, Mapping):
         return None if given is None else changed_pruner(given, {})
     params = {str(name): value for name, value in given.items()}
@@ -189,7 +189,7 @@ def _kind_of(method: Any) -> type[Pruner]:
 def _method_schemas() -> list[dict[str, Any]]:
     """Return the JSON Schema of each method with its parameters. Generated clients name their classes by the titles.
 
-    ``method`` is not required, because it defaults to the method of the preset.
+    ``method`` is not required: if the preset prunes, it defaults to the method of the preset.
     """
     return [
         {

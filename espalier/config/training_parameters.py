@@ -31,7 +31,7 @@ class TrainingConfig:
     criterion: str | None = parameter(
         None,
         OneOf(list(CRITERIA)).or_null(),
-        "the split criterion; null: that of the preset for the task. "
+        "the split criterion; null: the preset's criterion for the task. "
         + ". ".join(
             f"{task.capitalize()}: {', '.join(f'{each.meaning} ({name})' for name, each in criteria.items())}"
             for task, criteria in CRITERIA_OF_TASK.items()
@@ -138,7 +138,7 @@ class TrainingConfig:
     leaf: str = parameter(
         "constant",
         OneOf(["constant", "linear"]),
-        "the prediction of a leaf: a constant, or a linear model of the attributes that were tested below it "
+        "the prediction of a leaf: a constant, or a linear model of attributes that were tested in its subtree "
         "before pruning (M5)",
     )
     smoothing: float | None = parameter(

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.arrays import Array, Ints
-from espalier.data.column import LabelCodes, RawColumn, finer_instants
+from espalier.data.column import LabelCodes, RawColumn
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
 from espalier.data.inference import (
@@ -29,7 +29,7 @@ from espalier.data.inference import (
 )
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.missing_values import MissingValues
-from espalier.data.notices import LEADING_ZEROS, Notice, leading_zeros_notice
+from espalier.data.notices import LEADING_ZEROS, Notice, finer_instants, leading_zeros_notice
 from espalier.data.schema import FeatureKind, Schema
 from espalier.data.spill import Spill, StoredArray
 from espalier.errors import located, pointer
@@ -70,7 +70,7 @@ class TableAssembler:
 
     @property
     def misread(self) -> frozenset[str]:
-        """Names of columns stored as numbers with a later cell that is no number: `labelled` of a second reading."""
+        """Names of columns stored as numbers in which a later cell is no number: `labelled` of a second reading."""
         return frozenset(name for name, column in self._columns.items() if column.is_misread)
 
     def wants_labels(self, name: str) -> bool:
@@ -140,8 +140,8 @@ class _StoredColumn:
     Attributes:
         codes: The labels so far, with their codes.
         written: The blocks that were written to the temporary file `spill`.
-        is_misread: Whether a cell is not a finite number, although earlier cells were stored as numbers. If so, no more
-            cells are stored.
+        is_misread: Whether a cell is neither missing nor a finite number, although earlier cells were stored as
+            numbers. If so, no more cells are stored.
     """
 
     def __init__(self, first: RawColumn, form: Form, kind: FeatureKind, missing: MissingValues) -> None:

@@ -1,7 +1,6 @@
 """One column of a table as it was read, before its kind is decided."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -13,10 +12,10 @@ import numpy as np
 from espalier.arrays import Array, Floats, Ints, Longs, Mask
 from espalier.data.instants import EARLIEST_INSTANT, END_OF_YEAR_9999, LATEST_INSTANT, instant_seconds, instant_text
 from espalier.data.labels import MAX_INTEGER, label_key
-from espalier.data.notices import Notice
+from espalier.data.notices import TICKS_PER_MICROSECOND, Notice, finer_instants, truncation_notice
 from espalier.data.number_parsing import is_number, plain_number
 from espalier.data.schema import FeatureKind
-from espalier.errors import DataError, Fault
+from espalier.errors import DataError, Fault, pointer
 from espalier.threads import parallel_map
 
 MAX_TABLE_SIZE: Final = 65_536
@@ -31,9 +30,6 @@ EXACT_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
 MICROSECONDS: Final = 10**6
 """Microseconds per second. Finer instants are truncated to microseconds."""
 TICKS_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": MICROSECONDS, "ns": 10**9}
-TICKS_PER_MICROSECOND: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
-FINER_TEXT: Final = re.compile("[.,][0-9]{6}[0-9]*[1-9]")
-"""Matches in the text of an instant if a digit after the sixth decimal of the seconds is not 0."""
 ROWS_AT_ONCE: Final = 2_048
 ROWS_OF_A_THREAD: Final = 32 * ROWS_AT_ONCE
 """Number of rows that a thread copies from a matrix in one task, `ROWS_AT_ONCE` at a time."""
@@ -158,39 +154,13 @@ def column_from_ticks(name: str, ticks: Longs, per_second: int, *, absent: Mask)
     """Return a column of instants, given in ticks since 1970-01-01 UTC; a second has `per_second` ticks."""
     seconds = np.where(absent, np.nan, seconds_from_ticks(ticks, per_second))
     is_finer = per_second > MICROSECONDS and np.any(ticks[~absent] % (per_second // MICROSECONDS))
-    return RawColumn(name, FeatureKind.DATETIME, seconds, notices=(_cut_off(name),) if is_finer else ())
-
-
-def finer_instants(name: str, cells: Iterable[Any], *, kind: FeatureKind | None = None) -> tuple[Notice, ...]:
-    """Return a tuple with a notice if an instant is finer than a microsecond, else an empty tuple.
-
-    If `kind` is datetime, the cells that are texts are checked; otherwise, the cells that are date objects.
-    """
-    is_finer = _is_finer_text if kind is FeatureKind.DATETIME else _is_finer
-    return (_cut_off(name),) if any(map(is_finer, cells)) else ()
-
-
-def _cut_off(name: str) -> Notice:
-    message = f"{name!r} has instants finer than a microsecond, which are truncated to microseconds"
-    return Notice("finer_than_microseconds", name, message)
-
-
-def _is_finer_text(cell: Any) -> bool:
-    return isinstance(cell, str) and FINER_TEXT.search(cell) is not None
-
-
-def _is_finer(cell: Any) -> bool:
-    if is_missing(cell):
-        return False
-    if isinstance(cell, np.datetime64):
-        unit, count = np.datetime_data(cell.dtype)
-        return bool(cell.astype(np.int64) * count % TICKS_PER_MICROSECOND.get(unit, 1))
-    return bool(getattr(cell, "nanosecond", 0))
+    return RawColumn(name, FeatureKind.DATETIME, seconds, notices=(truncation_notice(name),) if is_finer else ())
 
 
 def columns_from_matrix(matrix: Array) -> list[RawColumn]:
-    """Copy an array of numbers (n_rows, n_columns) into columns x0, x1, …: float32 if it is float32, else float64."""
-    values = np.empty(matrix.shape[::-1], np.float32 if matrix.dtype == np.float32 else np.float64)
+    """Copy an array of numbers (n_rows, n_columns) into columns x0, x1, …: float32, int64, uint64, else float64."""
+    native = matrix.dtype.newbyteorder("=")
+    values = np.empty(matrix.shape[::-1], native if native in (np.float32, np.int64, np.uint64) else np.float64)
 
     def copy(first: int) -> None:
         # Copy few rows at a time, so that they stay in the cache until all of their columns are written.
@@ -205,8 +175,7 @@ def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> Raw
     """Return JSON values as a column; None and NaN are missing.
 
     Cells of other libraries' types are first converted to Python's types. If all cells that are not missing are finite
-    numbers, they stay numbers, unless `as_labels` is true. If all are date objects, they become instants. Otherwise all
-    cells become labels.
+    numbers, they stay numbers, unless `as_labels` is true. If all are date objects, they become instants; else labels.
     """
     types = set(map(type, cells))
     notices: tuple[Notice, ...] = ()
@@ -238,8 +207,11 @@ def column_from_objects(name: str, cells: Iterable[Any]) -> RawColumn:
     """Return Python objects as a column of their type; None and NaN are missing."""
     cells = list(cells)
     codes = LabelCodes()
-    column = column_of_codes(name, codes.encode(map(plain_cell, cells)), codes.labels)
-    column = replace(column, notices=finer_instants(name, cells))
+    try:
+        encoded = codes.encode(map(plain_cell, cells))
+    except UnreadableError as error:
+        raise UnreadableError(f"{pointer(name)}: {error}", error.column_type) from None
+    column = replace(column_of_codes(name, encoded, codes.labels), notices=finer_instants(name, cells))
     are_decimals = {type(cell) for cell in cells if not is_missing(cell)} == {Decimal}
     return replace(column, kind=FeatureKind.NUMERIC) if are_decimals else column
 

@@ -214,7 +214,5 @@ def flags_of(column: Column) -> tuple[bool, bool]:
 def _shown_cells(feature: Feature, column: Column) -> list[Label | None]:
     if feature.coded:
         return [None if code < 0 else feature.categories[code] for code in column.tolist()]
-    values = column.tolist()
-    if feature.kind is FeatureKind.DATETIME:
-        return [None if math.isnan(value) else instant_text(value) for value in values]
-    return [None if math.isnan(value) else value for value in values]
+    shown = instant_text if feature.kind is FeatureKind.DATETIME else float
+    return [None if math.isnan(value) else shown(value) for value in column.tolist()]

@@ -1,9 +1,9 @@
 """Infer the kinds of columns, for all formats.
 
 A column has its declared kind. If no kind is declared, the type of the column in the table decides, such as a
-type of Arrow. If the column has no type, all of its distinct labels decide. The kind of a target also depends on the
-declared task and, if no kind is declared, on whether its numbers are classes (see `are_classes`). Faults give row
-numbers, never cells.
+type of Arrow. If the column has no type, all of its distinct labels decide; but an ignored column becomes nominal, and
+a weight is always numeric. The kind of a target also depends on the declared task and, if no kind is declared, on
+whether its numbers are classes (see `are_classes`). Faults give row numbers, never cells.
 """
 
 import math
@@ -15,13 +15,13 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Array, Floats, Ints
-from espalier.data.column import RawColumn, finer_instants
+from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
 from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT, parse_instant
 from espalier.data.labels import MAX_INTEGER, Label, category_codes, label_key, meaning, sorted_labels
 from espalier.data.missing_values import MissingValues
-from espalier.data.notices import Notice, reading_notices, target_notices
+from espalier.data.notices import Notice, change_notices, reading_notices, target_notices, warn_of_changes
 from espalier.data.number_parsing import is_number, plain_number
 from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role, Schema
 from espalier.data.targets_and_weights import WHOLE_CHECKS, faults_where
@@ -57,13 +57,20 @@ def dataset_of_columns(columns: Sequence[RawColumn], declared: TableDeclaration)
     """Infer the schema of complete columns and return their data set. (`TableAssembler` reads a table in blocks.)
 
     Raises:
-        DataError: There are no rows, a declared column does not exist, or cells do not fit their kind.
+        DataError: There are no columns or no rows, a declared column does not exist, or cells do not fit their kind.
         SchemaError: A column's name or a category is not legal.
     """
     arrays: list[Column] = []
     names, n_rows = [column.name for column in columns], len(columns[0].values) if columns else 0
     schema, notices = resolve_columns(names, columns, n_rows, declared, keep=arrays.append)
     return Dataset(schema, tuple(arrays), notices)
+
+
+def dataset_with_warnings(columns: Sequence[RawColumn], declared: TableDeclaration) -> Dataset:
+    """Return the data set of columns, and warn of changed values: the user does not see this data set's notices."""
+    dataset = dataset_of_columns(columns, declared)
+    warn_of_changes(dataset.reading_notices)
+    return dataset
 
 
 def resolve_columns(
@@ -101,8 +108,7 @@ def resolve_columns(
         if not column_faults:
             is_declared = declaration.kind is not None or feature.coded
             notices += [notice for notice in column.notices if not (is_declared and notice.code == "leading_zeros")]
-            if feature.kind is FeatureKind.DATETIME and column.labels is not None:
-                notices += finer_instants(column.name, column.labels, kind=feature.kind)
+            notices += change_notices(feature, array, column.values, column.labels)
             notices += target_notices(feature, array, declaration, declared.task)
             if not column.categories_complete:
                 labels = column.labels if missing.are_default and not missing.are_declared else None

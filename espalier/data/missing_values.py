@@ -15,7 +15,7 @@ DEFAULT_MISSING_VALUES: Final = ("?", "NA")
 
 @dataclass(frozen=True, slots=True)
 class MissingValues:
-    """The cells that mean a missing value; `are_default` is true if the listed texts are ``?`` and ``NA``.
+    """The cells that mean a missing value. `are_default`: whether `of` was given exactly ``?`` and ``NA``.
 
     A text means a missing value if exactly this text is listed. A number means a missing value if a listed text means
     this number: with ``-999``, JSON's number -999 is missing, and so is CSV's ``-999.0`` in a column of numbers.
@@ -39,7 +39,7 @@ class MissingValues:
         return cls(texts, known, texts == frozenset(DEFAULT_MISSING_VALUES), are_declared)
 
     def besides(self, categories: Iterable[Label]) -> "MissingValues":
-        """Return the missing values without the texts of `categories` and the numbers that stand for one of them.
+        """Return the missing values without each text and each number that stands for one of `categories`.
 
         >>> MissingValues.of(["?", "NA", "-1"]).besides(["EU", "NA", -1.0])
         MissingValues(texts=frozenset({'?'}), numbers=frozenset(), are_default=False, are_declared=False)

@@ -1,7 +1,8 @@
 """Notices: remarks on columns to check before training."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -38,6 +39,13 @@ OTHER_DATE: Final = re.compile(
 LEADING_ZEROS: Final = "^[+-]?0[0-9]+$"
 """Whole numbers with leading zeros, which may be codes: if 007 is read as a number, it becomes 7."""
 
+TICKS_PER_MICROSECOND: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
+"""For each unit of numpy that is finer than a microsecond, the number of its ticks per microsecond."""
+FINER_TEXT: Final = re.compile("[.,][0-9]{6}[0-9]*[1-9]")
+"""Matches in the text of an instant if a digit after the sixth decimal of the seconds is not 0."""
+CHANGES: Final = frozenset({"rounded", "finer_than_microseconds"})
+"""Codes of the notices that values were changed when they were read."""
+
 Column = Array
 
 
@@ -56,7 +64,7 @@ class Notice:
     Attributes:
         code: A stable word for programs, such as ``kind_against_majority``.
         attribute: The name of the column.
-        message: The remark for people, and how to change the declaration.
+        message: The remark for people, often with advice on the declaration.
         cells: The first cells that caused the notice; empty if none is shown.
     """
 
@@ -78,6 +86,13 @@ class Notice:
         return cls(**{**document, "cells": tuple(NoticedCell(**cell) for cell in document["cells"])})
 
 
+def warn_of_changes(notices: Iterable[Notice]) -> None:
+    """Give a Python warning for each notice whose code is in `CHANGES`."""
+    for notice in notices:
+        if notice.code in CHANGES:
+            warnings.warn(notice.message, stacklevel=4)
+
+
 # --- notices from reading a column
 
 
@@ -85,6 +100,59 @@ def leading_zeros_notice(name: str, text: str) -> Notice:
     """Return the notice of a numeric column with the cell `text`, which has leading zeros."""
     shown = f"such as {_short(text)!r}, which are lost: declare it nominal if these are codes"
     return Notice("leading_zeros", name, f"{name!r} has numbers with leading zeros, {shown}")
+
+
+def truncation_notice(name: str) -> Notice:
+    """Return the notice of a column with instants that are finer than a microsecond."""
+    message = f"{name!r} has instants finer than a microsecond, which are truncated to microseconds"
+    return Notice("finer_than_microseconds", name, message)
+
+
+def finer_instants(name: str, cells: Iterable[Any], *, kind: FeatureKind | None = None) -> tuple[Notice, ...]:
+    """Return a tuple with a notice if an instant is finer than a microsecond, else an empty tuple.
+
+    If `kind` is datetime, the cells that are texts are checked; otherwise, the cells that are date objects.
+    """
+    is_finer = _is_finer_text if kind is FeatureKind.DATETIME else _is_finer
+    return (truncation_notice(name),) if any(map(is_finer, cells)) else ()
+
+
+def _is_finer_text(cell: Any) -> bool:
+    return isinstance(cell, str) and FINER_TEXT.search(cell) is not None
+
+
+def _is_finer(cell: Any) -> bool:
+    if isinstance(cell, np.datetime64):
+        unit, count = np.datetime_data(cell.dtype)
+        return not np.isnat(cell) and bool(cell.astype(np.int64) * count % TICKS_PER_MICROSECOND.get(unit, 1))
+    return bool(getattr(cell, "nanosecond", 0) > 0)  # NaN for pandas' NaT
+
+
+def change_notices(feature: Feature, column: Column, given: Array, labels: Sequence[Any] | None) -> Iterator[Notice]:
+    """Yield the notices of values that encoding has changed: numbers, and instants given as texts.
+
+    `given` and `labels` are the values and the labels of the `RawColumn` from which `column` was encoded.
+    """
+    if feature.kind is FeatureKind.DATETIME and labels is not None:
+        yield from finer_instants(feature.name, labels, kind=feature.kind)
+    if given.dtype.kind in "iu":  # floats are kept exactly
+        yield from rounding_notices(feature, column)
+
+
+def rounding_notices(feature: Feature, column: Column) -> Iterator[Notice]:
+    """Yield a notice if a numeric column, unless it holds weights, has numbers of 2^53 or more.
+
+    Smaller whole numbers are doubles. Of larger ones, some are not, and are rounded.
+    """
+    if feature.kind is not FeatureKind.NUMERIC or feature.role is Role.WEIGHT or column.dtype != np.float64:
+        return
+    known = column[~np.isnan(column)]
+    if len(known) and max(-known.min(), known.max()) >= MAX_INTEGER:
+        message = (
+            f"{feature.name!r} has numbers of 2^53 ({MAX_INTEGER}) and more, which are rounded to doubles: "
+            "declare it nominal, and give them as texts, if they are codes"
+        )
+        yield Notice("rounded", feature.name, message)
 
 
 def reading_notices(
@@ -175,7 +243,7 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
 
 
 def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], bool]) -> Places | None:
-    """Return the codes of the labels that fail `is_one`; None if at least half of the cells have such labels."""
+    """Return the codes of labels that fail `is_one`; None if at least half of the cells or most sampled labels fail."""
     sample = categories[:: max(1, len(categories) // SAMPLE)]
     if len(categories) > SAMPLE and 2 * sum(map(is_one, sample)) < len(sample):
         return None  # most labels of the sample fail, so the others of the long list are not tested
@@ -208,13 +276,7 @@ def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
             yield Notice("weight_zero", feature.name, f"{_named(feature)}: {message}")
         return
     known = column[column >= 0] if feature.coded else column[~np.isnan(column)]
-    is_float64 = feature.kind is FeatureKind.NUMERIC and column.dtype == np.float64
-    if is_float64 and len(known) and max(-known.min(), known.max()) >= MAX_INTEGER:
-        message = (
-            f"{feature.name!r} has numbers of 2^53 ({MAX_INTEGER}) and more, which are rounded to doubles: "
-            "declare it nominal, and give them as texts, if they are codes"
-        )
-        yield Notice("rounded", feature.name, message)
+    yield from rounding_notices(feature, column)
     if feature.role is Role.IGNORE:
         return
     is_attribute = feature.role is Role.ATTRIBUTE

@@ -207,7 +207,7 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
     """Return the columns, the task and the missing values of a schema's JSON form.
 
     ``{"target", "task", "missing_values" | "missing_token", "columns": [{"name", "kind" | "type", "role",
-    "categories" | "values"}]}``. ``categorical`` means ``nominal``. Misspelled keys are refused, other keys ignored.
+    "categories" | "values"}]}``. ``categorical`` means ``nominal``. Misspelled keys are refused, unknown keys ignored.
 
     Raises:
         SchemaError: The document is not legal.

@@ -1,4 +1,4 @@
-"""Store columns that are too large for memory in a temporary file, and memory-map the encoded columns from there.
+"""A temporary file for columns that are too large for memory. The encoded columns are memory-mapped from this file.
 
 file    | x0, rows 0–999 | x1, rows 0–999 | x0, rows 1000–1999 | … | x0, encoded | x1, encoded | …
                                                                      memory-mapped

@@ -108,8 +108,8 @@ def store_dataset(
         **declared: As in `dataset_from_columns`, without `limits`.
 
     Raises:
-        DataError: A file cannot be parsed, a file (except NDJSON) has other columns than the first file, or the disk is
-            full; or as in `dataset_from_columns`.
+        DataError: A file cannot be parsed, a file (except NDJSON) has other columns or types than the first file, or
+            the disk is full; or as in `dataset_from_columns`.
         SchemaError, TooLarge, MemoryError: As in `read_table`.
     """
     declaration, labelled = declare(**declared), frozenset[str]()

@@ -46,7 +46,7 @@ def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
 
 
 def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float, ...] | None) -> list[Fault]:
-    """Return the faults of linear models: they do not fit the schema, or an attribute has no value in `imputed`."""
+    """Return the faults of linear models: they do not fit the schema, or `imputed` lacks an attribute that they use."""
     faults = []
     unordered = np.array([feature.unordered for feature in schema.attributes])
     if np.any((models.cut > 0) != unordered[models.feature]):

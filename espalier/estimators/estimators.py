@@ -16,18 +16,19 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from espalier.arrays import Array, Floats, Ints
+from espalier.config.compatibility import pruning_faults
 from espalier.config.parameter_constraints import field_table
 from espalier.config.presets import training_config
-from espalier.config.pruning import needs_held_out
+from espalier.config.pruning import CostComplexity
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import declare
-from espalier.data.inference import dataset_of_columns
+from espalier.data.inference import dataset_with_warnings
 from espalier.data.labels import Label, label_text
 from espalier.data.schema import FeatureKind, Schema
-from espalier.errors import EstimatorError, Fault, located, pointer
-from espalier.estimators.sklearn_names import SKLEARN_NAMES, translate
+from espalier.errors import ConfigError, EstimatorError, Fault, located, pointer, within
+from espalier.estimators.sklearn_names import SKLEARN_NAMES, fault_of_alpha, fault_of_holdout, translate
 from espalier.estimators.validation import (
     as_label,
     read_columns,
@@ -43,7 +44,7 @@ from espalier.explanation.explanation_text import render_explanation
 from espalier.explanation.row_flow import visited_nodes
 from espalier.model.model import Model
 from espalier.prediction.batch import BatchPrediction, predict_batch
-from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix, encode_columns
+from espalier.prediction.encode_columns import EncodedMatrix, encode_columns
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.pruning.cost_complexity import pruning_path
 from espalier.training.train import train
@@ -91,7 +92,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def apply(self, X: Any) -> Ints:  # noqa: N803
         """Return the node number of each row's leaf, int32 (n_rows,); -1 for a row in several leaves.
 
-        If the model is a list of rules, this is the number, from 0, of the rule that answers. The default rule is last.
+        If the model is a list of rules, return the number, from 0, of the rule that answers. The default rule is last.
         """
         return self._predicted(X).leaves
 
@@ -124,10 +125,12 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             ``impurities``: float64 (n_trees,), the mean impurity of each tree's leaves, weighted by their row weights.
 
         Raises:
-            NotApplicable: The impurity of the criterion cannot be computed from the nodes.
+            EstimatorError: The impurity cannot be computed from the nodes, or the leaves have linear models.
         """
-        full = clone(self).set_params(pruning=None, ccp_alpha=0.0).fit(X, y, sample_weight)
-        path = pruning_path(full.model_)
+        model = clone(self).set_params(pruning=None, ccp_alpha=0.0).fit(X, y, sample_weight).model_
+        faults = within("/pruning", pruning_faults(CostComplexity(), model.config, model.task))
+        EstimatorError.raise_for(map(fault_of_alpha, faults))
+        path = pruning_path(model)
         return Bunch(ccp_alphas=path.alpha, impurities=path.risk)
 
     @property
@@ -157,13 +160,15 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         columns = read_columns(table, getattr(self, "feature_names_in_", None))
         nominal = [{"name": name, "kind": str(FeatureKind.NOMINAL)} for name in self._nominal_names(columns)]
         with located("", EstimatorError):
-            attributes = dataset_of_columns(columns, declare(schema={"columns": nominal}, missing_values=()))
+            attributes = dataset_with_warnings(columns, declare(schema={"columns": nominal}, missing_values=()))
             dataset = with_target(attributes, target, classes, weight)
             holdout = None if validation is None else self._validation_data(validation, attributes.schema, classes)
             config = self._config(dataset)
-            if dataset.n_rows == 1 and holdout is None and needs_held_out(config.pruning):
-                raise ValueError("n_samples=1: pruning by held-out rows needs at least 2 rows, or validation=(X, y)")
-            self.model_: Model = train(dataset, config, holdout=holdout)
+            try:
+                self.model_: Model = train(dataset, config, holdout=holdout)
+            except ConfigError as error:
+                faults = [fault_of_holdout(each, dataset.n_rows, holdout) for each in error.faults]
+                raise EstimatorError(map(fault_of_alpha, faults) if self.ccp_alpha else faults) from None
         return self
 
     def _validation_data(self, validation: Any, schema: Schema, classes: tuple[Label, ...]) -> Dataset:
@@ -172,7 +177,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             raise ValueError("validation must be a tuple (X, y)")
         table = validate_table(self, validation[0], reset=False)
         columns = read_columns(table, [feature.name for feature in schema.features])
-        attributes = dataset_of_columns(columns, declare(like=schema))
+        attributes = dataset_with_warnings(columns, declare(like=schema))
         if not classes:
             return with_target(attributes, validate_numbers(validation[1], len(table)), (), None)
         _, labels, codes = validate_classes(validation[1], len(table), known=classes)
@@ -187,10 +192,10 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         if isinstance(chosen.get("nominal"), list | tuple | np.ndarray):
             del chosen["nominal"]  # the list names columns; how to split them is set by the preset
         if isinstance(chosen.get("class_weight"), Mapping):
-            chosen["class_weight"] = {
-                label_text(as_label(label, dataset.schema.classes)): _plain_value(weight)
-                for label, weight in chosen["class_weight"].items()
-            }
+            names = [label_text(as_label(label, dataset.schema.classes)) for label in chosen["class_weight"]]
+            twice, message = {name for name in names if names.count(name) > 1}, "two keys name this class"
+            EstimatorError.raise_for(Fault(pointer("class_weight", name), "duplicate", message) for name in twice)
+            chosen["class_weight"] = dict(zip(names, map(_plain_value, chosen["class_weight"].values()), strict=True))
         given = {name: _plain_value(getattr(self, name)) for name in SKLEARN_NAMES}
         chosen |= translate(given, chosen, n_rows=dataset.n_rows, has_weights=dataset.schema.weight is not None)
         config = training_config(self.preset, **chosen)
@@ -204,48 +209,40 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def _nominal_names(self, columns: Sequence[RawColumn]) -> list[str]:
         """Return the names of the columns in ``nominal_columns`` and, if ``nominal`` is a list, in ``nominal``."""
         split = getattr(self, "nominal", OF_PRESET)
-        given = () if self.nominal_columns is None else self.nominal_columns
-        listed = [*given, *(split if isinstance(split, list | tuple | np.ndarray) else ())]
+        listed = split if isinstance(split, list | tuple | np.ndarray) else ()
+        given = list(map(_plain_value, [*(() if self.nominal_columns is None else self.nominal_columns), *listed]))
         names = [raw.name for raw in columns]
-        nominal, faults = set(), []
-        for column in map(_plain_value, listed):
-            if isinstance(column, int) and -len(names) <= column < len(names):
-                nominal.add(names[column])
-            elif isinstance(column, str) and column in names:
-                nominal.add(column)
-            else:
-                legal = f"must be a column's name or its number from {-len(names)} to {len(names) - 1}"
-                faults.append(Fault(pointer("nominal_columns", str(column)), "unknown_column", legal))
-        EstimatorError.raise_for(faults)
-        return sorted(nominal)
+        name_of = dict(zip([*range(-len(names), len(names)), *names], names * 3, strict=True))
+        unknown = [each for each in given if not isinstance(each, int | str) or each not in name_of]
+        legal = f"must be a column's name or its number from {-len(names)} to {len(names) - 1}"
+        EstimatorError.raise_for(
+            Fault(pointer("nominal_columns", str(each)), "unknown_column", legal) for each in unknown
+        )
+        return sorted({name_of[each] for each in given})
 
     def _validated(self, X: Any) -> Any:  # noqa: N803
         check_is_fitted(self, "model_")
         return validate_table(self, X, reset=False)
 
     def _predicted(self, X: Any, *, shares: bool = False) -> BatchPrediction:  # noqa: N803
-        cells = self._encoded(X)
-        return predict_batch(self.model_, cells, shares=shares)
-
-    def _encoded(self, X: Any) -> EncodedColumns:  # noqa: N803
-        table = self._validated(X)
-        attributes = self.model_.schema.attributes
+        table, model = self._validated(X), self.model_
         if (
             isinstance(table, np.ndarray)
             and table.dtype in (np.float32, np.float64)
-            and self.model_.preparation.imputed is None
-            and all(feature.kind is FeatureKind.NUMERIC for feature in attributes)
+            and model.preparation.imputed is None
+            and all(feature.kind is FeatureKind.NUMERIC for feature in model.schema.attributes)
             and not np.isinf(table).any()
         ):
-            return EncodedMatrix(table.T)  # no copy: compiled code reads the array itself
+            return predict_batch(model, EncodedMatrix(table.T), shares=shares)  # compiled code reads the array itself
         dataset = self._dataset_to_predict(table)
         with located("", EstimatorError):
-            return encode_columns(self.model_.schema, dataset, self.model_.preparation.imputed)
+            cells = encode_columns(model.schema, dataset, model.preparation.imputed)
+        return predict_batch(model, cells, shares=shares)
 
     def _dataset_to_predict(self, table: Any) -> Dataset:
         columns = read_columns(table, [feature.name for feature in self.model_.schema.attributes])
         with located("", EstimatorError):
-            return dataset_of_columns(columns, declare(like=self.model_.schema))
+            return dataset_with_warnings(columns, declare(like=self.model_.schema))
 
 
 class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
@@ -258,8 +255,7 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         min_weight_fraction_leaf: Minimum share of the total weight in a leaf; ``min_weight_leaf`` applies, too.
         min_samples_leaf: Minimum number or share of rows in a leaf; sets ``min_weight_leaf``. If rows have weights, a
             minimum of more than one row is refused.
-        min_samples_split: Minimum number or share of rows in a split node; sets ``min_weight_split``. Refused if rows
-            have weights.
+        min_samples_split: Minimum number or share of rows in a split node (``min_weight_split``); not with row weights.
         ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn. If it is 0, ``pruning`` applies.
         random_state: Accepted, but not used. Only held-out rows and folds are random: ``seed`` sets the held-out rows.
             The seed of ``pruning`` sets the folds.
@@ -291,7 +287,7 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
                 configuration needs held-out rows to stop the growth or to prune, these rows are used.
 
         Raises:
-            TypeError: `X` is sparse, or only some of its column names are texts.
+            TypeError: `X` is sparse, only some of its column names are texts, or a cell has a type that is not read.
             ValueError: `validation` is not legal, or scikit-learn's checks refuse the data.
             EstimatorError: Another fault of data or parameters.
         """

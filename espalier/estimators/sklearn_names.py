@@ -1,4 +1,4 @@
-"""Translate parameters with scikit-learn's names into fields of `espalier.TrainingConfig`."""
+"""Translate scikit-learn's parameters into fields of `espalier.TrainingConfig`, and faults of fields back."""
 
 import math
 from collections.abc import Mapping
@@ -58,6 +58,22 @@ def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: in
         translated["pruning"] = CostComplexity(alpha=float(alpha))
     EstimatorError.raise_for(faults)
     return translated
+
+
+def fault_of_holdout(fault: Fault, n_rows: int, holdout: object) -> Fault:
+    """Return a fault of the holdout as one of the argument ``validation`` of ``fit``; return other faults unchanged."""
+    if fault.path != "/holdout" or holdout is not None:
+        return Fault(fault.path.replace("/holdout", "/validation"), fault.code, fault.message)
+    reason = f"n_samples={n_rows} is too few to hold out rows" if fault.code == "not_legal" else fault.message
+    return Fault("/validation", fault.code, f"must be given, as in fit(..., validation=(X, y)): {reason}")
+
+
+def fault_of_alpha(fault: Fault) -> Fault:
+    """Return a fault of the pruning that ``ccp_alpha`` stands for as one of ``ccp_alpha``; others unchanged."""
+    if not fault.path.startswith("/pruning/"):
+        return fault
+    message = f"must be 0: set pruning, whose {fault.path.removeprefix('/pruning/')} {fault.message}"
+    return Fault("/ccp_alpha", fault.code, message)
 
 
 def _weight(given: Any, n_rows: int, *, least: int) -> float | None:

@@ -14,18 +14,20 @@ from espalier.arrays import Array, Floats, Ints
 from espalier.data.column import RawColumn, column_from_array, columns_from_matrix, distinct_values, is_missing
 from espalier.data.dataset import Column, Dataset
 from espalier.data.labels import MAX_INTEGER, Label
+from espalier.data.notices import rounding_notices, warn_of_changes
 from espalier.data.readers.arrow import index_of_pandas
 from espalier.data.readers.frames import columns_of_frame, is_frame
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.data.targets_and_weights import faults_of_target, faults_of_weights
-from espalier.errors import EstimatorError, located, within
+from espalier.errors import EstimatorError, Fault, located, pointer, within
 
 
 def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803 - scikit-learn's name
     """Validate X and its feature names.
 
     Args:
-        estimator: The estimator. Its `n_features_in_` and `feature_names_in_` are set if `reset`, else compared with X.
+        estimator: The estimator. If `reset`, its `model_` is deleted, and its `n_features_in_` and `feature_names_in_`
+            are set. Otherwise, they are compared with X.
         X: A two-dimensional array or list, or a pandas, polars or pyarrow table.
         reset: Whether the estimator is being fitted.
 
@@ -37,6 +39,8 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
         ValueError: X is not two-dimensional, has no rows, or has other columns than `estimator` was fitted with.
         TypeError: X is sparse, or only some of its names are texts.
     """
+    if reset:
+        vars(estimator).pop("model_", None)  # an estimator whose fit fails is not fitted
     if _is_table(X):
         table = X.collect() if hasattr(X, "collect") else X  # a lazy table of polars
         if hasattr(table, "drop_columns") and (index := sorted(index_of_pandas(table.schema))):  # of pyarrow
@@ -51,15 +55,14 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
 
 def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
     """Return the columns of a validated table or array. Their names are `names` or, if it is None, x0, x1, …."""
+    names = [f"x{place}" for place in range(table.shape[1])] if names is None else names
     if _is_table(table):
         with located("", EstimatorError):
             columns = columns_of_frame(table)
     elif table.dtype.kind in "fiub":
         columns = columns_from_matrix(table)
     else:
-        columns = [column_from_array(f"x{place}", table[:, place]) for place in range(table.shape[1])]
-    if names is None:
-        names = [f"x{place}" for place in range(len(columns))]
+        columns = list(map(column_from_array, names, table.T))
     return [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
 
 
@@ -73,8 +76,6 @@ def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tup
         ValueError: y has another shape or length, missing values, too few classes, or values that are not classes.
     """
     values = _column(y, n_rows)
-    if values.dtype.kind == "O" and any(map(is_missing, values.tolist())):
-        raise ValueError("Input y contains NaN.")
     if values.dtype.kind not in "iub":  # integers and booleans are legal: skip the check, which sorts
         check_classification_targets(values)
     classes, codes = distinct_values(values)
@@ -84,8 +85,14 @@ def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tup
 
 
 def validate_numbers(y: Any, n_rows: int) -> Floats:
-    """Return y as float64 (n_rows,). Raise EstimatorError or ValueError if y is not `n_rows` numbers of legal size."""
+    """Return y as float64 (n_rows,), and warn if whole numbers are rounded.
+
+    Raises:
+        EstimatorError, ValueError: y is not `n_rows` numbers of legal size.
+    """
     values = _column(y, n_rows, dtype=np.float64)
+    if np.asarray(y).dtype.kind in "iu":
+        warn_of_changes(rounding_notices(Feature("y", FeatureKind.NUMERIC, Role.TARGET), values))
     EstimatorError.raise_for(within("/y", faults_of_target(values)))
     return values
 
@@ -99,6 +106,7 @@ def validate_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     """
     if sample_weight is None:
         return None
+    _refuse_masked("sample_weight", sample_weight)
     weight = np.array(sample_weight, dtype=np.float64)
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight must be a 1d array of {n_rows} numbers, got the shape {weight.shape}")
@@ -161,10 +169,19 @@ def _plain_array(X: Any) -> Any:  # noqa: N803
 def _column(y: Any, n_rows: int, dtype: Any = None) -> Array:
     if y is None:
         raise ValueError("the estimator requires y to be passed, but the target y is None")
-    values: Array = column_or_1d(y, dtype=dtype, warn=True)
+    _refuse_masked("y", y)
+    plain = np.asarray(y)  # scikit-learn would read a nullable type of pandas as floats
+    if plain.dtype.kind == "O" and any(map(is_missing, plain.ravel().tolist())):
+        raise ValueError("Input y contains NaN.")
+    values: Array = column_or_1d(plain, dtype=dtype, warn=True)
     check_consistent_length(np.empty(n_rows), values)
     assert_all_finite(values, input_name="y")
     return values
+
+
+def _refuse_masked(name: str, values: Any) -> None:
+    if np.ma.is_masked(values):
+        raise EstimatorError([Fault(pointer(name), "missing", "must not have masked values: leave out their rows")])
 
 
 def _free_name(name: str, taken: Sequence[Feature]) -> str:

@@ -94,7 +94,7 @@ def permutation_importances(
 
     Raises:
         ConfigError: An argument is not legal.
-        DataError: As in `evaluate`, or there is one row only, which cannot be shuffled.
+        DataError: As in `evaluate`, or fewer than two rows have a weight above 0.
         Cancelled: `progress` was stopped.
 
     >>> from espalier import dataset_from_rows, train
@@ -116,7 +116,9 @@ def permutation_importances(
         raise DataError([Fault("", "too_few_rows", "at least two rows are needed to shuffle a column")])
     progress = progress or Progress()
     progress.begin("shuffling")
-    whole, used = _score(model, dataset, chosen, progress), _used_attributes(model)
+    whole = _score(model, dataset, chosen, progress)
+    parts = (model.tree.surrogates, model.tree.linear) if isinstance(model.body, Tree) else ()
+    used = set(tested_places(model)).union(*(part.feature.tolist() for part in parts if part is not None))
     importances = {}
     for place, feature in enumerate(progress.each(model.schema.attributes)):
         lost = np.zeros(repeats)
@@ -147,11 +149,6 @@ def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterato
     while True:
         order = np.argsort(source.random_raw(dataset.n_rows), kind="stable")
         yield Dataset(dataset.schema, (*columns[:place], columns[place][order], *columns[place + 1 :]))
-
-
-def _used_attributes(model: Model) -> frozenset[int]:
-    parts = (model.tree.surrogates, model.tree.linear) if isinstance(model.body, Tree) else ()
-    return frozenset(tested_places(model)).union(*(part.feature.tolist() for part in parts if part is not None))
 
 
 def _check_counts(*, repeats: Any, seed: Any) -> None:

@@ -65,7 +65,7 @@ def gini_of(weights: Floats) -> float:
 
 
 def _shares(weights: Floats) -> tuple[Floats, Floats]:
-    """Return the shares p above 0, ascending, and 1 − p of each. To lose no digits, the last 1 − p is a sum of p."""
+    """Return the shares p > 0, ascending, and each 1 − p. To lose no digits, the last 1 − p adds up the other p."""
     present = np.sort(weights[weights > 0])
     total = float(present.sum())
     if not total:

@@ -44,7 +44,7 @@ class ClassShare:
         label: The class.
         weight: Weight of the rows of this class.
         share: Share of this class in the weight of all rows.
-        self_information: −log(share), in the profile's unit; None for a class without rows.
+        self_information: −log(share), in the profile's unit; None for a class without weight.
     """
 
     label: Label

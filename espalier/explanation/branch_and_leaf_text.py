@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from espalier.arrays import Floats
+from espalier.arrays import Floats, Places
 from espalier.data.labels import Label
 from espalier.explanation.equation_text import equation_text
 from espalier.explanation.tree_path import conditions_of
@@ -23,7 +23,7 @@ class BranchText:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._names = [name_text(feature) for feature in model.schema.attributes]
-        self._categories: dict[int, list[list[Label]]] = {}
+        self._codes: dict[int, tuple[Places, Places]] = {}
 
     def attribute(self, node: int) -> str:
         """Return the name of the attribute that `node` tests."""
@@ -52,15 +52,11 @@ class BranchText:
         parent = int(tree.parent[node])
         if parent < 0 or tree.test[parent] != NOMINAL:
             return None
-        labels_of_branches = self._categories.get(parent)
-        if labels_of_branches is None:
-            labels_of_branches = [[] for _ in range(int(tree.child_start[parent + 1] - tree.child_start[parent]))]
-            labels = self._model.schema.attributes[int(tree.feature[parent])].categories
-            for label, branch in zip(labels, tree.codes(parent).tolist(), strict=True):
-                if branch >= 0:
-                    labels_of_branches[branch].append(label)
-            self._categories[parent] = labels_of_branches
-        return labels_of_branches[int(tree.branches[node])]
+        if parent not in self._codes:
+            self._codes[parent] = tree.codes_by_branch(parent)
+        (codes, start), branch = self._codes[parent], tree.branches[node]
+        labels = self._model.schema.attributes[int(tree.feature[parent])].categories
+        return [labels[code] for code in codes[start[branch] : start[branch + 1]].tolist()]
 
 
 def leaf_text(model: Model, node: int) -> str:
@@ -72,8 +68,8 @@ def leaf_text(model: Model, node: int) -> str:
 def answer_text(model: Model, node: int, name: str | None = None) -> str:
     """Return a node's answer, or `name` in its place, with figures of its rows: ``No (9/2)`` or ``4.5 (30 ± 2.1)``.
 
-    For a class, the figures are the weight and, unless it is 0, the weight of the errors. For a number, they are the
-    weight and the standard deviation.
+    For a class, the figures are the weight of the rows and, if there are errors, the weight of the errors. For a
+    number, they are the weight of the rows and the standard deviation.
     """
     predictor = tree_predictor(model)
     answer = predictor.answers[node]

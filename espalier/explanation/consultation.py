@@ -60,8 +60,8 @@ class Consultation:
         label: The final class; None until it is final, and for a regression.
         value: The final number; None until it is final, and for a classification.
         possible: The classes that reachable leaves or rules predict, in the schema's order, each with the training
-            weight of these leaves or rules. If leaves are averaged, the final class may be one that is not listed. Once
-            there is a `prediction`, only its class is listed, with its support. Empty for a regression.
+            weight of the leaves or rules that predict it. If leaves are averaged, the final class may be an unlisted
+            one. Once there is a `prediction`, only its class is listed, with its support. Empty for a regression.
         value_range: The least and the greatest number that are still possible. None for a classification, and for
             linear leaves until there is a `prediction`.
         prediction: The full prediction; None as long as the model would read further attributes.
@@ -100,7 +100,7 @@ def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None)
         missing: The strategy for unknown values, as in `espalier.predict`.
 
     Raises:
-        RowError: The row has faults; each has a path ``/{attribute}``.
+        RowError: The row is no object (path ""), or has faults, each with a path ``/{attribute}``.
         ConfigError: There is no such strategy, or the model cannot use it.
 
     >>> from espalier import dataset_from_rows, train

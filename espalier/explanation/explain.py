@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from espalier.errors import ConfigError, Fault, RowError, TooLarge
+from espalier.errors import ConfigError, Fault, RowError
 from espalier.explanation.contributions import contributions_of
 from espalier.explanation.costs import PathCost, cost_of
 from espalier.explanation.linear_terms import LinearAnswer, linear_answer
@@ -21,7 +21,7 @@ from espalier.model.texts import condition_text
 from espalier.prediction.answers import Prediction
 from espalier.prediction.encode_rows import EncodedRow, encode_each, encode_rows, rows_to_predict
 from espalier.prediction.missing_strategies import with_missing_strategy
-from espalier.prediction.predict import predictor_for
+from espalier.prediction.predict import limited_answers, predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 from espalier.progress import Progress
@@ -129,14 +129,9 @@ def explain(
 
 
 def explain_each(
-    model: Model,
-    rows: Any,
-    *,
-    detail: str = "path",
-    missing: str | None = None,
-    most_steps: int | None = None,
+    model: Model, rows: Any, *, detail: str = "path", missing: str | None = None, most_steps: int | None = None
 ) -> list[Explanation | RowError]:
-    """Explain each row. For an invalid row, return a `RowError`; its faults have paths ``/{attribute}``.
+    """Explain each row. For an invalid row, return a `RowError`: path "" if it is no object, else ``/{attribute}``.
 
     The arguments are those of `explain`, without `progress`.
 
@@ -150,25 +145,17 @@ def explain_each(
 
 
 class _Explainer:
-    """Explains encoded rows.
-
-    Raises `TooLarge` once the rows that take several branches have more than `most_steps` steps together (None: no
-    limit). Of each row, at most `espalier.MAX_VISITS` paths are counted.
-    """
+    """Explains encoded rows, with the limit of `limited_answers` on steps."""
 
     def __init__(self, model: Model, detail: str, missing: str | None, most_steps: int | None) -> None:
         if detail not in DETAILS:
             raise ConfigError([Fault("/detail", "unknown_value", f"must be one of {', '.join(DETAILS)}")])
         self.model = with_missing_strategy(model, missing)
         self.predictor = predictor_for(self.model)
-        self._detail, self._most, self._n_steps = detail, most_steps, 0
+        self._detail, self._answer = detail, limited_answers(self.predictor, most_steps, steps=True)
 
     def explain(self, row: EncodedRow) -> Explanation:
-        prediction = self.predictor.answer(row)
-        if self._most is not None and len(prediction.visits) > 1:
-            self._n_steps += sum(len(visit.nodes) - 1 for visit in prediction.visits)
-            if self._n_steps > self._most:
-                raise TooLarge("steps on the paths of rows that go down several branches (explain)", self._most)
+        prediction = self._answer(row)
         if isinstance(self.predictor, RulePredictor):
             return _by_rule(self.model, prediction, self._detail)
         return _by_tree(self.model, self.predictor, prediction, self._detail)

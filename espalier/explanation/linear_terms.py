@@ -56,8 +56,7 @@ class LinearAnswer:
         intercept: The intercept after smoothing.
         terms: The terms after smoothing; empty if leaves are constants.
         constant: The constant k of the smoothing; None without smoothing.
-        smoothing: One step for the leaf and for each node above, leaf first; empty without smoothing. The last step's
-            `smoothed` is the answer.
+        smoothing: One step per node from the leaf up (empty: no smoothing). The last `smoothed` is the answer.
     """
 
     intercept: float

@@ -57,7 +57,7 @@ class MarginBounds:
         return True
 
     def _smallest(self, values: Floats, decided: Mask) -> Floats:
-        """Return the root's bounds. Overwrite `values`, each node's margins as a leaf: float64 (nodes, bounds)."""
+        """Return the root's bounds. Overwrite `values`, float64 (nodes, bounds): a node's margins if it were a leaf."""
         flow = self.flow
         for level in reversed(tree_levels(self.tree).levels):
             tests, below = level.tests, values[level.children]

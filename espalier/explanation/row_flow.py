@@ -59,7 +59,7 @@ def row_flow(model: Model, predictor: TreePredictor, values: Sequence[float]) ->
     is_unknown_test = tree.test == UNKNOWN
     absent = is_test & ~is_unknown_test & (missing | (branch < 0))
     branch = np.where(is_unknown_test, missing, np.where(absent, tree.fallback, branch)).astype(np.int32)
-    surrogates_used = _apply_surrogates(predictor, absent, branch, values)
+    surrogates_used = _apply_surrogates(predictor, absent & tree.has_surrogates, branch, values)
     branch[~is_test] = 0
     share = np.ones(tree.n_nodes)
     at_parent = branch[tree.parent[1:]]
@@ -94,8 +94,6 @@ def _apply_surrogates(
         return used
     start, feature = predictor.surrogates.start, predictor.surrogates.feature
     for node in np.flatnonzero(absent).tolist():
-        if start[node] == start[node + 1]:
-            continue
         branch[node] = predictor.branch(node, values)
         decided = predictor.surrogates.deciding(node, values)
         last = start[node + 1] if decided < 0 else decided + 1

@@ -77,8 +77,7 @@ class _Covers(NamedTuple):
     """The part of the game that is the same for every row; n nodes.
 
     Attributes:
-        zero: float64 (n); at a node whose parent tests A, the product of the covers at the tests of A on the path; 1
-            for the root.
+        zero: float64 (n); at a child of a test of A, the product of the covers at the tests of A on the path; root: 1.
         total: float64 (n); the share of the training weight that reached each node.
     """
 

@@ -20,13 +20,13 @@ import numpy as np
 from espalier.arrays import Mask
 from espalier.data.labels import Label
 from espalier.data.schema import Feature
-from espalier.explanation.counterfactuals.value_domains import EVERYTHING, Box, bits_of, branch_box
+from espalier.explanation.counterfactuals.value_domains import EVERYTHING, Box, bits_of, branch_boxes, unseen_codes
 from espalier.explanation.margins import MarginBounds, top_class
 from espalier.explanation.row_flow import ALL, RowFlow
 from espalier.explanation.steps import shown_value
 from espalier.explanation.tree_levels import tree_levels
 from espalier.model.model import Model
-from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
+from espalier.model.node_tests import LEAF, UNKNOWN
 from espalier.model.rules import Condition
 from espalier.model.texts import condition_text, number_text, one_line
 from espalier.model.tree import cached_on_owner
@@ -98,7 +98,7 @@ class _ContrastiveSet(NamedTuple):
 def _contrastive_sets(
     model: Model, predictor: TreePredictor, flow: RowFlow, prediction: Prediction
 ) -> list[_ContrastiveSet]:
-    tree, reachable = model.tree, _reachable(model)
+    tree, reachable = model.tree, reachable_nodes(model)
     leaf_terms = {} if predictor.linear is None else _terms_of_equal_leaves(model, predictor.linear, prediction)
     proves = reachable.as_whole & (predictor.value != prediction.code if predictor.classes else True)
     counts = _answers_otherwise(model, predictor, prediction, leaf_terms) & reachable.in_part
@@ -185,18 +185,21 @@ def _needs_all(sets: Sequence[_ContrastiveSet], reason: Sequence[int]) -> bool:
     return all(any(not proof & rest for proof in proofs) for rest in rests)
 
 
-class _Reachable(NamedTuple):
+class ReachableNodes(NamedTuple):
     """The nodes that rows can reach, of n nodes.
 
     Attributes:
         as_whole: bool (n); some row reaches the node as a whole.
         in_part: bool (n); some row reaches the node as a whole or with a share.
         as_end: bool (n); some row ends at this test because its value is missing or unseen (`STOP`).
+        divides_known: bool (n); some row reaches this test as a whole with a known category that was not seen there, so
+            that all branches take a share of the row, or a surrogate decides.
     """
 
     as_whole: Mask
     in_part: Mask
     as_end: Mask
+    divides_known: Mask
 
 
 class _Narrowed(NamedTuple):
@@ -209,57 +212,45 @@ class _Narrowed(NamedTuple):
 
 
 @cached_on_owner
-def _reachable(model: Model) -> _Reachable:
+def reachable_nodes(model: Model) -> ReachableNodes:
     """Return the nodes of a tree that rows can reach; the result is cached with the model.
 
     Subtree raising, manual edits, and tests of whether a value is known may produce leaves that no row reaches, or that
     only a share of a row with a missing value reaches. Other trees have no such leaves.
     """
     tree, levels, attributes = model.tree, tree_levels(model.tree), model.schema.attributes
-    may_miss = _may_be_missing(model)
-    has_surrogates = [False] * tree.n_nodes
-    if tree.surrogates is not None:
-        has_surrogates = (np.diff(tree.surrogates.start) > 0).tolist()
+    imputed, has_surrogates = model.preparation.imputed or (np.nan,) * len(attributes), tree.has_surrogates.tolist()
+    pairs = zip(attributes, imputed, strict=True)
+    may_miss = [bool(np.isnan(value)) or (feature.coded and value < 0) for feature, value in pairs]
     previous, fallbacks, test = levels.previous.tolist(), tree.fallback.tolist(), tree.test.tolist()
     features, shares = tree.feature.tolist(), levels.share.tolist()
-    whole, part, ends = [True] * tree.n_nodes, [True] * tree.n_nodes, [False] * tree.n_nodes
+    whole, part = [True] * tree.n_nodes, [True] * tree.n_nodes
+    ends, divides = [False] * tree.n_nodes, [False] * tree.n_nodes
     narrowed: dict[int, _Narrowed] = {}
     for node in np.flatnonzero(tree.test != LEAF).tolist():
         place, feature = features[node], attributes[features[node]]
         before = narrowed.get(previous[node]) or _Narrowed(EVERYTHING, EVERYTHING, may_miss[place], may_miss[place])
+        unseen = unseen_codes(tree, node)
+        is_unseen = whole[node] and unseen & before.whole.codes != 0
+        divides[node] = is_unseen and (has_surrogates[node] or fallbacks[node] == ALL)
         if fallbacks[node] == STOP and test[node] != UNKNOWN:
-            ends[node] = whole[node] and (before.missing_whole or _has_unseen(model, node, before.whole))
-        for branch, child in enumerate(tree.children(node)):
-            as_whole = has_surrogates[node] or fallbacks[node] == branch
-            in_part = as_whole or (fallbacks[node] == ALL and shares[child] > 0)
-            box = branch_box(tree, feature, node, branch, with_unseen=as_whole)
-            box_part = box if as_whole == in_part else branch_box(tree, feature, node, branch, with_unseen=in_part)
-            if test[node] == UNKNOWN:
-                as_whole = in_part = branch == 1
-            after = narrowed[child] = _Narrowed(
-                whole=before.whole.within(box),
-                part=before.part.within(box_part),
+            ends[node] = is_unseen or (whole[node] and before.missing_whole)
+        children = tree.children(node)
+        boxes = branch_boxes(tree, feature, node, range(len(children)))
+        for branch, (child, box) in enumerate(zip(children, boxes, strict=True)):
+            as_whole = branch == 1 if test[node] == UNKNOWN else has_surrogates[node] or fallbacks[node] == branch
+            in_part = as_whole or (test[node] != UNKNOWN and fallbacks[node] == ALL and shares[child] > 0)
+            after = _Narrowed(
+                whole=before.whole.within(box.plus(unseen) if as_whole else box),
+                part=before.part.within(box.plus(unseen) if in_part else box),
                 missing_whole=before.missing_whole and as_whole,
                 missing_part=before.missing_part and in_part,
             )
             whole[child] = whole[node] and (after.whole.has_values(feature) or after.missing_whole)
             part[child] = part[node] and (after.part.has_values(feature) or after.missing_part)
-    return _Reachable(np.array(whole), np.array(part), np.array(ends))
-
-
-def _may_be_missing(model: Model) -> list[bool]:
-    imputed = model.preparation.imputed
-    if imputed is None:
-        return [True] * len(model.schema.attributes)
-    pairs = zip(model.schema.attributes, imputed, strict=True)
-    return [bool(np.isnan(value)) or (feature.coded and value < 0) for feature, value in pairs]
-
-
-def _has_unseen(model: Model, node: int, box: Box) -> bool:
-    if model.tree.test[node] != NOMINAL:
-        return False
-    unseen = np.flatnonzero(model.tree.codes(node) < 0).tolist()
-    return bool(bits_of(unseen) & box.codes)
+            if test[child] != LEAF:
+                narrowed[child] = after
+    return ReachableNodes(np.array(whole), np.array(part), np.array(ends), np.array(divides))
 
 
 def _reason(model: Model, prediction: Prediction, places: Sequence[int], *, is_minimal: bool) -> SufficientReason:

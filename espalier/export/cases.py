@@ -69,7 +69,7 @@ def size_obstacle(n_rules: int, n_columns: int) -> str | None:
 
 
 def n_answers(program: Program) -> int:
-    """Return the number of final steps: the number of cases, unless no row reaches some of these steps."""
+    """Return the number of final steps: the number of cases, or more if no row reaches some of these steps."""
     return sum(step.kind == ANSWER for step in program.steps)
 
 

@@ -26,7 +26,7 @@ MAX_TESTS: Final = 2_000
 
 
 def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None:
-    """Return an obstacle if a column's name is that of an output, or begins with `RESERVED`; else None.
+    """Return an obstacle if a column's name is an output's, or begins with `RESERVED` (ignoring case); else None.
 
     Args:
         feature: The column.

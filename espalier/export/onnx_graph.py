@@ -8,7 +8,7 @@ ensemble of doubles finds a row's *place*, the index of its answer. The outputs 
                                                                     └─ Gather ── leaf
 
 A tree becomes one tree of the ensemble. A list of rules becomes one tree per rule. If the rule holds, the tree's value
-is the rule's place, else the place of the default. The least of these places belongs to the first rule that holds.
+is the rule's place, else the default's place. The least of these values is the place of the row's answer.
 """
 
 import json
@@ -127,7 +127,7 @@ def _encoded(graph: _Graph, feature: Feature, known: Mapping[tuple[str, Label], 
 
 
 def _looked_up(graph: _Graph, column: str, keys: list[Any], values: list[float], default: float) -> str:
-    """Add a column in which each key of `column` is replaced by its value, others by `default`. Return its name."""
+    """Add a copy of `column`: each of `keys` becomes its value, any other cell `default`. Return the copy's name."""
     is_text = isinstance(keys[0], str)
     return graph.add(
         "LabelEncoder",

@@ -54,7 +54,7 @@ class Ensemble:
         thresholds: Threshold of each node; 0 if it tests categories.
         absent_holds: For each node, 1 if its test holds for a missing value, else 0.
         children: For each node, two numbers of nodes or leaves: the one that follows if the test holds, and the other.
-        are_leaves: For each node, two numbers: 1 if this child is a leaf, else 0.
+        are_leaves: For each node, one number per child: 1 if the child is a leaf, else 0.
         members: The category codes of all MEMBER nodes, with a NaN after those of each node.
         places: For each leaf, the place of its answer.
     """

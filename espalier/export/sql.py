@@ -6,7 +6,7 @@ The leaf of a row is computed without nested CASE expressions, which some databa
     WITH espalier_leaves AS (SELECT t.*, CASE WHEN … THEN 1 … END AS espalier_leaf FROM table t)
     SELECT t.*, CASE WHEN espalier_leaf IN (1, …) THEN 'yes' … END AS espalier_label, … FROM espalier_leaves t
 
-CASE, AND, OR, IN and IS NULL are the same in all dialects. They are written here, since sqlglot is slow on large trees.
+CASE, AND, OR, IN and IS NULL are the same in all dialects. This module writes them, as sqlglot is slow on large trees.
 """
 
 import math

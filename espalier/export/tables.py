@@ -116,9 +116,9 @@ def known_codes(model: Model) -> list[dict[tuple[str, Label], int]]:
 
 
 def category_literals(model: Model, literal: Callable[[Label], str]) -> list[list[list[str]]]:
-    """Return, for each attribute, the literals of each category by its code. An integer and an equal float share one.
+    """Return, for each attribute, the literals of each category by its code. Equal integers and floats share a literal.
 
-    Labels of another type than the first category are left out.
+    Labels of another type than that of the first category are left out.
     """
     found = list[list[list[str]]]()
     for feature, codes in zip(model.schema.attributes, known_codes(model), strict=True):

@@ -145,7 +145,6 @@ def _inverse(places: Sequence[int], n_attributes: int) -> Array:
 
 
 def _kind_of_rows(data: TrainingData) -> int:
-    """Return the kind of row statistics, such as TWO_CLASSES."""
     is_unit = bool(np.all(data.weight == 1.0))
     if data.n_classes == 0:
         return b.NUMBERS if is_unit else b.WEIGHTED_PAIR

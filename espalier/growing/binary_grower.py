@@ -98,7 +98,7 @@ def _write_thresholds(
 ) -> None:
     """Write thresholds: midpoints of two rows' values; if `observed`, the largest training value up to each midpoint.
 
-    beside: int32 (nodes, 2); the two rows of a node: the last one of its left branch, the first of its right branch.
+    beside: int32 (nodes, 2); a row with the largest value of the left branch, and one with the least of the right one.
     """
     tests = np.flatnonzero(nodes.test == NUMERIC)
     tests = tests[np.argsort(nodes.feature[tests], kind="stable")]

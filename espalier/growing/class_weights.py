@@ -13,7 +13,7 @@ from espalier.data.labels import Label, label_text
 def class_factors(classes: Sequence[Label], config: TrainingConfig, training: Dataset | None) -> Floats:
     """Return one weight factor per class, float64 (classes). ``balanced`` gives a class without weight the factor 0.
 
-    Only ``balanced`` reads `training`, the training rows. If `training` is None, it gives each class the factor 1.
+    Only ``balanced`` reads the training rows, `training`. If they are None, ``balanced`` gives each class the factor 1.
     """
     given = config.class_weight
     if training is None or not isinstance(given, str):

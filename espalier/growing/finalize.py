@@ -23,7 +23,7 @@ COLLAPSE_SLACK: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Nodes that were grown together. The first is the root of the tree, or replaces a leaf of an earlier part.
+    """Nodes that were grown together. The first node is the root of the tree, or replaces a leaf of an earlier part.
 
     Attributes:
         root: Number of the part's first node in the whole tree.

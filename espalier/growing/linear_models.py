@@ -31,8 +31,8 @@ MAX_REGRESSORS: Final = 256
 class Regressors:
     """The regressors of a tree's linear models, ascending by attribute, then by cut.
 
-    The value of a tested numeric, datetime or ordinal attribute is one regressor. A tested nominal attribute has one
-    regressor of values 0 and 1 for each different split.
+    The value of a tested numeric, datetime or ordinal attribute is one regressor. A tested nominal or boolean
+    attribute has one regressor of values 0 and 1 for each different split.
 
     Attributes:
         tested: int32 (nodes); index of the regressor that each node tests, -1 at a leaf.

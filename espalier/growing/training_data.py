@@ -96,11 +96,12 @@ def with_imputed(
 
 
 def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
-    """Return int32 (attributes): 1 for a nominal attribute with at least 0.3 · (total weight) categories, else 0.
+    """Return int32 (attributes): 1 for a nominal or boolean attribute with ≥ 0.3 · (total weight) categories, else 0.
 
-    The limit is that of C4.5. Under ``ordered_binaries``, the result is 0 for all attributes.
+    The limit is that of C4.5; class weights do not count. Under ``ordered_binaries``, all attributes get 0.
     """
-    least = MANY_VALUED_SHARE * float(data.weight.sum()) * (1 - 1e-9)
+    sizes = data.weight * data.class_scale[data.target] if data.n_classes else data.weight
+    least = MANY_VALUED_SHARE * float(sizes.sum()) * (1 - 1e-9)
     binaries = config.nominal == "ordered_binaries"
     return np.array(
         [int(feature.unordered and not binaries and len(feature.categories) >= least) for feature in data.attributes],

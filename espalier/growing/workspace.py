@@ -54,15 +54,13 @@ def new_sums(n_rows: int, n_classes: int) -> Any:
 
 def new_categories(n_present: int, n_categories: int, n_classes: int) -> Any:
     """Return `Categories` with room for `n_present` categories in a node, and for codes below `n_categories`."""
+    names = ("n_rows_of", "present", "branch", "ascending", "scratch", "order")
     return Categories(
         group=np.zeros((n_present, n_classes or 4)),
         slot=np.full(n_categories, -1, np.int32),
         key=np.zeros(n_present),
         direction=np.zeros((3, max(1, n_classes))),
-        **{
-            name: np.zeros(n_present, np.int32)
-            for name in ("n_rows_of", "present", "branch", "ascending", "scratch", "order")
-        },
+        **{name: np.zeros(n_present, np.int32) for name in names},
     )
 
 

@@ -21,7 +21,7 @@ class Answer:
     Attributes:
         value: The code of a class, or a number.
         weights: Weight of each class that has a weight, keyed by the class code; empty for a number. If only a class is
-            given, without a count of rows, its weight is 1, so that it has the whole share.
+            given, its weight is the count of rows, or 1 if the count is absent or 0. The class has the whole share.
         weight: Weight of all rows together.
         has_shares: False if the document gives only a class, without the shares of the classes.
     """
@@ -39,7 +39,7 @@ class Answer:
 
 
 def read_answer(element: Element, target: Field) -> Answer | None:
-    """Return the answer of a node or rule; None if it has neither a score nor a distribution.
+    """Return the answer of a node or rule; None if it has no score and gives no class a weight.
 
     Raises:
         DocumentError: A score, a count or a probability is not legal.
@@ -66,7 +66,7 @@ def _weights(element: Element, target: Field, weight: float | None) -> dict[int,
     """Return the weight of each class, by code; empty if the element gives no class a weight.
 
     The weight is the class's recordCount. If there are probabilities and the counts are absent or contradict them, the
-    weight is the class's probability times the sum of the counts. A sum of 0 is replaced by `weight`, or 1 without it.
+    weight is the class's probability times the sum of the counts. A sum of 0 becomes `weight` if above 0, else 1.
     """
     listed = list(element.all("ScoreDistribution"))
     codes = [target.code(each.get("value") or "", each) for each in listed]

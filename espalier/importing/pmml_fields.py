@@ -74,7 +74,7 @@ class Field:
         return replace(self.feature, categories=tuple(self.labels))
 
     def label(self, text: str, element: Element) -> Label:
-        """Return `text` as a category: boolean, text or number (int if it has only digits and is at most MAX_INTEGER).
+        """Return `text` as a category: boolean, text or number (int for digits, signed or not, up to ±MAX_INTEGER).
 
         Under type integer, a larger number is the text of its digits: doubles do not distinguish all such integers.
         """

@@ -49,7 +49,7 @@ class Predicate:
     size: int = 1
 
     def truth(self, value: Value) -> bool | None:
-        """Return whether the predicate holds for a value of its only field; None if that is unknown."""
+        """Return whether the predicate holds for a value of its only field; None if the result is unknown."""
         if self.kind == "constant":
             return self.holds
         if self.kind == "presence":

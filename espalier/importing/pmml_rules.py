@@ -30,10 +30,10 @@ def is_rule_list(model: Element, fields: Mapping[str, Field], budget: Budget) ->
 
 
 def draft_rules(model: Element, fields: Mapping[str, Field], target: Field, budget: Budget) -> list[Drafted]:
-    """Return the rules, the default last.
+    """Return the rules. The last one is the first that always holds, or the default.
 
     Raises:
-        DocumentError: The rules are not tried in order, one cannot be imported, or there is no default.
+        DocumentError: The rules are not tried in order, a rule cannot be imported, or a row would have no answer.
     """
     listed, default = _parts(model)
     drafts = list[Drafted]()

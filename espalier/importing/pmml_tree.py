@@ -114,13 +114,13 @@ class Draft:
 
     Attributes:
         source: The element that the node comes from.
-        own: Whether the node takes the answer and weight of the element; else they are computed from its children.
+        own: Whether the node takes the answer of `source`, if there is one. Otherwise, the children give the answer.
         kind: LEAF, NUMERIC, NOMINAL or UNKNOWN.
-        field: The field that it tests.
+        field: The field that the node tests.
         threshold: Threshold of a NUMERIC test.
         branches: Branch of each code, of a NOMINAL test.
         fallback: The branch of a missing value, or HEAVIEST.
-        children: Places of the children, in branch order.
+        children: Indexes of the children among all drafts, in branch order.
         surrogates: Tests for rows in which `field` is missing.
     """
 

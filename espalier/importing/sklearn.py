@@ -1,8 +1,8 @@
 """Fitted decision trees of scikit-learn as models.
 
 scikit-learn rounds each number of a row to 32 bits and then compares; Espalier compares doubles. Each threshold is
-therefore replaced by the greatest double that, rounded to 32 bits, is at most the threshold. So every double takes the
-same branch as in scikit-learn.
+therefore replaced by the greatest double that, rounded to 32 bits, is at most the threshold. So every double that
+scikit-learn accepts takes the same branch as in scikit-learn.
 """
 
 import math
@@ -54,7 +54,7 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
 
     Raises:
         NotApplicable: `estimator` is not one of these, is not fitted, predicts more than one column, or has an unknown
-            criterion or type of class.
+            criterion or classes other than texts, numbers and truth values.
         SchemaError: The columns are not legal: for example, an attribute has the name of the target.
 
     >>> from sklearn.tree import DecisionTreeClassifier
@@ -91,7 +91,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
         target: Name of the column that the model predicts.
 
     Raises:
-        NotApplicable: skops is not installed, or `content` is too large or holds no tree that `from_sklearn` accepts.
+        NotApplicable: skops is not installed, or `content` is refused, is too large or has no tree for `from_sklearn`.
     """
     try:
         from skops import io  # noqa: PLC0415 - an extra

@@ -26,11 +26,10 @@ class TrainingRecord:
         n_training_rows: Number of rows that the tree was grown from.
         fingerprint: Fingerprint of the data set; empty for an imported model.
         holdout: How the held-out rows were chosen; None if there were none, or if they were another data set.
-        train: Figures on the training rows: ``n_rows`` and, if known, ``errors`` and ``accuracy``, or ``rmse`` and
-            perhaps ``mae``.
+        train: Figures on the training rows: ``n_rows``; if known, ``errors`` and ``accuracy``, or ``rmse`` and ``mae``.
         held_out: The same figures on the held-out rows; None if there are none.
-        held_out_use: None without held-out rows. ``validation`` if the held-out rows were used to grow or prune this
-            model or an earlier model from which this model was made; otherwise ``holdout``.
+        held_out_use: None without held-out rows. ``validation`` if held-out rows of the same data set were used to grow
+            or prune this model or an earlier model from which this model was made; otherwise ``holdout``.
         asked: Fingerprints of the data sets whose held-out rows were used as ``validation``.
         backfitted: Fingerprints of the data sets whose held-out rows were added to the leaves (``backfit``). These
             rows are training rows now, and cannot be used for validation again.
@@ -56,8 +55,7 @@ class Model:
 
     Attributes:
         schema: The columns of the training data. Rows to predict have values for the attributes among them.
-        config: How the model was grown and, in training, pruned. Each field has the value that was used, even if the
-            value is a default.
+        config: How the model was grown and, in training, pruned. Each field has the value used, even a default.
         preparation: Imputed values, and scales of the attributes.
         body: A tree, or a list of rules.
         training: The training record.

@@ -46,7 +46,7 @@ class Preparation:
 
     Attributes:
         imputed: Replacements of missing values, one per attribute: the mean, or the code of the most frequent category
-            as a float; NaN if the attribute had no known value. None unless ``missing="imputed"``.
+            as a float; if imported, the document's value; NaN if there is none. None unless ``missing="imputed"``.
         scales: One per attribute; None for an attribute of categories or without known values. In older and in
             imported models, `scales` itself is None.
     """

@@ -1,8 +1,7 @@
 """Conditions on one attribute, and rules made of them.
 
 The tests on a path through a tree can be merged into one condition per attribute: an interval, a set of categories, or
-whether the value is known. A rule is a conjunction of such conditions with an answer. In a list, the first rule that
-holds gives the answer.
+whether the value is known. A rule is a conjunction of conditions with an answer. In a list, the first that holds wins.
 """
 
 import math
@@ -46,7 +45,7 @@ class Condition:
         return [table[label_key(label)] for label in self.categories or ()]
 
     def to_dict(self, most: int | None = None) -> dict[str, Any]:
-        """Return the JSON form. Bounds of an ordinal attribute are categories, bounds of a datetime attribute dates.
+        """Return the JSON form. Bounds are categories for an ordinal attribute, and dates for a datetime attribute.
 
         If there are more than `most` categories, the first `most` are listed, and ``n_more`` counts the others.
         """
@@ -76,7 +75,7 @@ class Rule:
             squared deviations). If the rule answers no rows, the rows for which it holds count instead. If the rule
             holds for no rows, these are the statistics of the leaf from which it was made.
         estimate: Estimated accuracy, or mean squared error of a regression. None for a path of a tree, for the default
-            rule, or if the error is infinite.
+            rule, for a rule from PMML, or if the error is infinite.
     """
 
     conditions: tuple[Condition, ...]
@@ -93,8 +92,7 @@ class RuleList:
     Attributes:
         rules: The rules; a rule's number is its index.
         default: The rule that answers if no other rule holds. It has no conditions, and its number is ``len(rules)``.
-        exclusive: Whether at most one rule holds for any row, as for the paths of a tree. If so, the order of the rules
-            does not matter.
+        exclusive: Whether at most one rule holds for any row, as for paths of a tree, so that the order is irrelevant.
     """
 
     rules: tuple[Rule, ...]

@@ -173,6 +173,23 @@ class Tree:
         """Return the branch of each category code at a NOMINAL test: int32 (number of categories)."""
         return self.code_branch[self.code_start[node] : self.code_start[node + 1]]
 
+    def codes_by_branch(self, node: int) -> tuple[Places, Places]:
+        """Return the category codes at a NOMINAL test sorted by branch, and where each branch starts in them.
+
+        The codes of branch i are ``codes[start[i] : start[i + 1]]``, ascending; ``codes[: start[0]]`` have no branch.
+        """
+        n_branches = self.child_start[node + 1] - self.child_start[node]
+        # A stable sort of integers of 8 or 16 bits takes linear time.
+        branches = self.codes(node).astype(np.min_scalar_type(-int(n_branches)))
+        codes = np.argsort(branches, kind="stable")
+        return codes, np.searchsorted(branches[codes], np.arange(n_branches + 1))
+
+    @cached_property
+    def has_surrogates(self) -> Mask:
+        """Whether each node has surrogates, bool (n)."""
+        mask: Mask = np.diff(self.surrogates.start) > 0 if self.surrogates is not None else np.zeros(self.n_nodes, bool)
+        return mask
+
     def collapsed(self, mask: Mask) -> "Tree":
         """Return the tree in which every node of `mask`, bool (n), is a leaf. All nodes below these leaves are removed.
 

@@ -261,7 +261,6 @@ def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
 
 
 def _parts_of_progress(progress: Progress, n_candidates: int, n_folds: int) -> Iterator[Progress]:
-    """Yield the progress of each training, when it begins."""
     n_trainings = n_candidates * n_folds
     for number in range(n_trainings):
         progress.check()
@@ -301,9 +300,8 @@ def _best(results: Sequence[Result], measure: str) -> Result:
 
 
 def _difference(best: Result, other: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> Difference:
-    p_value, test = _tested(best, other, measure, tests, dataset)
     by = abs(best.score(measure) - other.score(measure))
-    return Difference(best.candidate.name, other.candidate.name, by, p_value, test)
+    return Difference(best.candidate.name, other.candidate.name, by, *_tested(best, other, measure, tests, dataset))
 
 
 def _effect(pruned: Result, unpruned: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> PruningEffect:

@@ -22,8 +22,7 @@ def to_mermaid(
     """Return the tree as a Mermaid flowchart: leaves are rounded boxes, branches are labelled arrows.
 
     A list of rules is a chain: a box per rule, with an arrow to its answer and one to the next rule. Folded boxes have
-    double sides; the path of a row has thick lines. Texts are cut at 300 characters. The arguments and errors are those
-    of `espalier.to_text`.
+    double sides; the path of a row has thick lines. Texts are cut at 300 characters. Arguments: `espalier.to_text`.
     """
     lines = _mermaid_lines(chart_of(model, node, depth, path, most_nodes))
     return "\n".join(["flowchart TD", *(f"    {line}" for line in lines)]) + "\n"

@@ -20,7 +20,7 @@ def to_logic(model: Model, label: Label | None = None) -> str:
     """Return the rules in the notation of logic.
 
     A class is a disjunction of conjunctions. If the other classes together need fewer conjunctions, a second line
-    negates the disjunction of theirs. For a regression or an ordered list of rules, each line is a rule.
+    negates their disjunction. For a regression or an ordered list of rules, each line is a rule.
 
     Args:
         model: The model.
@@ -69,9 +69,9 @@ def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
 def rules_to_text(model: Model) -> str:
     """Return a list of rules as sentences, each with the weight and the errors of the training rows that it answers.
 
-    ``rule 0: if Outlook is Overcast then Yes (4)`` has no errors. ``otherwise Yes (2/1)``, the default, is last: weight
-    2, errors 1. A regression has standard deviations instead of errors. If the rules were pruned, an estimate follows:
-    the accuracy or the mean squared error on held-out rows, or a lower limit of the accuracy on training rows.
+    ``rule 0: if Outlook is Overcast then Yes (4)`` has no errors. Last is the default, ``otherwise Yes (2/1)``: weight
+    2, errors 1. A default of weight 0 has no figures. A regression has standard deviations instead of errors. Pruned
+    rules have an estimate: accuracy or mean squared error on held-out rows, or a lower limit of training accuracy.
     """
     rules, answers = model.rules, rule_predictor(model).answers
     figure = "accuracy" if model.task == "classification" else "mean squared error"

@@ -28,8 +28,7 @@ class Box:
         node: Number of the node; -1 if the box stands for several branches.
         parent: Index of the box above; -1 at the top.
         level: Number of tests between the top of the view and this box.
-        form: ``test``, ``leaf``, ``folded`` (a test whose branches are not shown), or ``more`` (several branches of the
-            node above in one box).
+        form: ``test``, ``leaf``, ``folded`` (a test without its branches), or ``more`` (several branches in one box).
         nodes: The nodes that the box stands for: its own, or the first node of each branch of ``more``.
         n_leaves: Number of leaves that are folded into the box; 1 for a leaf, 0 for a test.
         share: The share of the row's weight that passes this box; 0 off the path of the row, or if no row is given.
@@ -85,7 +84,7 @@ def select_nodes(
     The first four arguments and the errors are those of `espalier.to_text`. Without `depth`, as many levels are shown
     as fit into `default_boxes` (if it is None, into `max_boxes`). A `depth` or `path` that takes more than `max_boxes`
     is refused. If a node has more than `max_branches` branches, the lightest ones share one box. A branch on the path
-    of the row always has its own box, even if the node then has more boxes than that. None means no limit.
+    of the row always has its own box, even if the node then has more than `max_branches` boxes. None means no limit.
     """
     tree = model.tree
     _check(tree, node=node, depth=depth)

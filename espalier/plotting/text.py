@@ -22,21 +22,19 @@ def to_text(
 
     ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2. A
     regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``; linear leaves are numbered, LM1,
-    LM2, …, and their smoothed equations follow the tree. A list of rules is written as sentences, one per line. After
-    60 levels the indentation is constant, and ends with the number of the level.
+    LM2, …, and their equations (after any smoothing) follow the tree. A list of rules is written as sentences, one per
+    line. After 60 levels the indentation is constant, and ends with the number of the level.
 
     Args:
         model: The model.
         node: The node at the top. If it is not the root, the first line has the conditions that lead to the node.
         depth: Maximum number of tests on a path; each deeper part is one line with the number of its leaves.
         path: A row, or an `Explanation` of one: the lines on its path begin with an arrow, and are never left out.
-        most_nodes: Maximum number of nodes. A `depth` that takes more is refused; without `depth`, all levels that
-            fit are shown.
+        most_nodes: Maximum number of nodes. A larger `depth` is refused; without `depth`, all that fits is shown.
 
     Raises:
         ConfigError: There is no such node or depth, or `path` is neither a row nor an explanation by this model.
-        NotApplicable: `depth` or `path` takes more than `most_nodes` nodes, or a node or a depth is given for a list of
-            rules.
+        NotApplicable: `depth` or `path` takes more than `most_nodes` nodes, or a list of rules has a node or depth.
         RowError: The row has faults.
     """
     if isinstance(model.body, RuleList):

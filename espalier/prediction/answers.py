@@ -36,8 +36,7 @@ class Prediction(NamedTuple):
         code: Index of the class among the schema's classes; -1 for a regression.
         value: The number; None for a classification.
         distribution: Share of each class, in the schema's order; empty for a regression.
-        confidence: `wilson_lower_bound` of the label's share before any Laplace correction, with `support` as the
-            weight. None for a regression.
+        confidence: `wilson_lower_bound` of the label's uncorrected share and `support`; None for a regression.
         std: Standard deviation of the targets of the leaf's training rows around their mean or, for a linear leaf,
             around its unsmoothed model. For several leaves, the root of the mean of std² + (leaf's value − `value`)²,
             weighted by the row's shares. None for a classification.

@@ -7,11 +7,12 @@ cache. A suitable matrix is not copied (`_row_blocks`)::
     buffer of a thread     |#########|                               the tested attributes of one block
     leaves, answers        |#########|#########|  …                  looked up in a table, one entry per leaf
 
-A row that a missing value sends down several branches has the leaf -1; the answers of its leaves are averaged.
+A row that a missing value sends down several branches has the leaf -1; its leaves' shares or numbers are averaged.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -53,7 +54,7 @@ class BatchPrediction:
         leaves: int32 (rows); the leaf, or the number of the rule; -1 where several leaves answer.
         answers: int32 class codes or float64 numbers (rows).
         shares: float64 (rows, classes), without columns for a regression; None unless requested.
-        share_of: float64 (rows); for each row, the share of its class in `classes`; None if `classes` was not given.
+        share_of: float64 (rows); the share of the class that `classes` has for each row; None without `classes`.
     """
 
     leaves: Ints
@@ -68,6 +69,7 @@ def predict_batch(
     *,
     shares: bool = False,
     classes: Array | None = None,
+    average: bool = True,
     progress: Progress | None = None,
 ) -> BatchPrediction:
     """Predict every row.
@@ -77,6 +79,7 @@ def predict_batch(
         cells: Encoded columns, or an encoded matrix (attributes, rows).
         shares: Whether the result has the share of each class.
         classes: A class code for each row. `share_of` in the result has the class's share, or 0 for a negative code.
+        average: Whether leaves are averaged; otherwise, the answers of rows with the leaf -1 mean nothing.
         progress: Another thread may stop it; a rule list ignores the stop.
 
     Raises:
@@ -95,7 +98,7 @@ def predict_batch(
         writer.write_of_rules(model.body)
     else:
         packed_tree(model)
-        _in_parts(n_rows, writer.write)
+        _in_parts(n_rows, partial(writer.write, average=average))
     return result
 
 
@@ -113,7 +116,7 @@ class _Writer:
         self.result.leaves[:] = firing_rules(self.model.schema, rules, values)
         self._write_leaf_answers(0, values)
 
-    def write(self, low: int, high: int) -> None:
+    def write(self, low: int, high: int, *, average: bool) -> None:
         packed = packed_tree(self.model)
         for first, values in _row_blocks(self.model, self.cells, low, high):
             self.progress.check()
@@ -121,7 +124,7 @@ class _Writer:
             cells, row_step = _one_axis(values)
             kernel.apply(packed.tree, packed.is_all_numeric, cells, row_step, len(leaves), leaves)
             self._write_leaf_answers(first, values)
-            if leaves.min() < 0:
+            if average and leaves.min() < 0:
                 self._write_mixed(first, values, np.flatnonzero(leaves < 0))
 
     def _write_leaf_answers(self, low: int, values: Array) -> None:
@@ -162,7 +165,7 @@ def _shares_of(table: Floats, rows: Array, codes: Array) -> Floats:
 
 
 def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, Mask]:
-    """Return each row's predicted class code, and a mask of the rows whose class rounding may have decided."""
+    """Return each row's predicted class code, and a mask of the rows where rounding may have decided the class."""
     rivals = shares
     unsure = np.zeros(len(shares), np.bool_)
     if point is not None:

@@ -99,8 +99,7 @@ def encode_columns(
 ) -> ColumnEncoder:
     """Return a model's attributes, read from `dataset` and encoded; columns match by name, categories by label.
 
-    `schema` and `imputed` (see `Preparation`) are those of the model. With `may_lack`, an attribute that `dataset`
-    lacks has no value in any row.
+    `schema` and `imputed` (see `Preparation`) are those of the model. With `may_lack`, `dataset` may lack attributes.
 
     Raises:
         DataError: An attribute is missing or not compatible, or no known category has the type of an unseen category.
@@ -108,8 +107,9 @@ def encode_columns(
     faults: list[Fault] = []
     columns = []
     listed = MissingValues.of(schema.missing_values)
+    places = {feature.name: place for place, feature in enumerate(dataset.schema.features)}
     for number, feature in enumerate(schema.attributes):
-        place = dataset.schema.place(feature.name)
+        place = places.get(feature.name)
         if place is None and not may_lack:
             faults.append(Fault("", "missing_column", f"the attribute {feature.name!r} of the model is missing"))
             continue

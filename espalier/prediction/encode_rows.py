@@ -34,8 +34,7 @@ class EncodedRow(NamedTuple):
     """One row as numbers.
 
     Attributes:
-        values: For each attribute, a number, seconds since 1970-01-01 UTC, or the code of a category. An unknown value
-            is NaN or a negative code.
+        values: A number, seconds since 1970-01-01 UTC or the code of a category; unknown values are NaN or negative.
         missing: Names of attributes without a value; if the model imputes, `values` has replacements for them.
         unseen: Names of attributes whose category the schema does not list; imputed like missing values.
     """
@@ -193,7 +192,7 @@ def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterat
 
 
 def python_cell(cell: Any, *, is_number: bool) -> Any:
-    """Convert a cell that JSON lacks a type for; None if the cell is missing, `UNREADABLE` if its type is not legal.
+    """Convert a cell of a type that JSON lacks; None if the cell is missing, `UNREADABLE` if its type is not legal.
 
     In an attribute of categories, decimals and dates become text.
     """

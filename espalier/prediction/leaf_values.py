@@ -1,6 +1,6 @@
 """The answers and class shares of a tree's nodes or of rules, one at a time or as arrays.
 
-An operating point changes only the predicted classes and their confidence. The new model shares all other arrays.
+An operating point changes only predicted classes and their confidence; `with_operating_point` copies only the classes.
 """
 
 import math

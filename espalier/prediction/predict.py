@@ -1,8 +1,9 @@
 """Predict rows with a tree or a rule list."""
 
+from collections.abc import Callable
 from typing import Any
 
-from espalier.errors import RowError
+from espalier.errors import RowError, TooLarge
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.prediction.answers import Prediction, prediction_of_leaf
@@ -38,16 +39,43 @@ def predict(
     return [predictor.answer(row) for row in (encoded if progress is None else progress.each(encoded))]
 
 
-def predict_each(model: Model, rows: Any, *, missing: str | None = None) -> list[Prediction | RowError]:
+def predict_each(
+    model: Model, rows: Any, *, missing: str | None = None, most_paths: int | None = None
+) -> list[Prediction | RowError]:
     """Predict each valid row, as `predict` does; for every other row, return a `RowError` with paths such as ``/age``.
 
     Raises:
         RowError, DataError: `rows` is neither a list of rows nor a table that can be read.
         ConfigError: There is no such strategy, or the model cannot use it.
+        TooLarge: The rows that take several branches have more than `most_paths` paths together.
     """
     predictor = predictor_for(with_missing_strategy(model, missing))
+    answer = limited_answers(predictor, most_paths)
     encoded = encode_each(predictor.encode, rows_to_predict(model.schema, rows))
-    return [row if isinstance(row, RowError) else predictor.answer(row) for row in encoded]
+    return [row if isinstance(row, RowError) else answer(row) for row in encoded]
+
+
+def limited_answers(
+    predictor: TreePredictor | RulePredictor, most: int | None, *, steps: bool = False
+) -> Callable[[EncodedRow], Prediction]:
+    """Return `predictor.answer` with a limit (None: no limit) for the rows that take several branches.
+
+    Once they have more than `most` paths together, or steps on these paths, the function raises `TooLarge`. A path that
+    a prediction does not list counts as many steps as the listed ones have on average.
+    """
+    n_counted = 0
+
+    def answer(row: EncodedRow) -> Prediction:
+        nonlocal n_counted
+        prediction = predictor.answer(row)
+        if (n_paths := prediction.n_visits) > 1:
+            listed = [len(visit.nodes) - 1 for visit in prediction.visits] if steps else [1]
+            n_counted += sum(listed) * n_paths // len(listed)
+            if most is not None and n_counted > most:
+                raise TooLarge(f"{'steps on the ' if steps else ''}paths of rows that take several branches", most)
+        return prediction
+
+    return answer
 
 
 def leaf_prediction(model: Model, leaf: int) -> Prediction:

@@ -17,7 +17,7 @@ from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import encode_columns
 from espalier.prediction.encode_rows import EncodedRow
 from espalier.prediction.missing_strategies import with_missing_strategy
-from espalier.prediction.predict import predictor_for
+from espalier.prediction.predict import limited_answers, predictor_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,16 +47,19 @@ class TableAnswers:
         return [] if self.codes is None else [self.classes[code] for code in self.codes.tolist()]
 
 
-def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> TableAnswers:
+def predict_table(
+    model: Model, dataset: Any, *, missing: str | None = None, most_paths: int | None = None
+) -> TableAnswers:
     r"""Predict every row of a data set. An attribute of the model that the data set lacks is missing in every row.
 
     Args:
         model: The model.
-        dataset: A `Dataset` or a table as in `train`. Columns are matched by name, categories by label; other
-            columns are ignored.
+        dataset: A `Dataset` or a table as in `train`. Columns match by name, categories by label; others are ignored.
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as the model does.
+        most_paths: Maximum number of paths of all rows that take several branches; None for no limit.
 
     Raises:
+        TooLarge: The rows have more than `most_paths` paths.
         DataError: The kind or type of an attribute's values is incompatible, or the table has none of the attributes.
         ConfigError: There is no such strategy, or the model cannot use it.
 
@@ -69,14 +72,13 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
     reading = with_missing_strategy(model, missing)
     imputed = reading.preparation.imputed
     cells = encode_columns(model.schema, attributes_of(dataset, model.schema), imputed, may_lack=True)
-    many = predict_batch(reading, cells)
+    many = predict_batch(reading, cells, average=False)
     absent = np.array([column.missing() for column in cells.columns]).reshape(-1, cells.n_rows)
     unseen = np.array([column.unseen() for column in cells.columns]).reshape(-1, cells.n_rows)
     classes = reading.schema.classes
-    codes, numbers = (many.answers, None) if classes else (None, many.answers)
-    leaves, several = many.leaves, {}
+    leaves, answers, several = many.leaves, many.answers, {}
     names = np.array([feature.name for feature in reading.schema.attributes], dtype=object)
-    predictor = predictor_for(reading)
+    answer_row = limited_answers(predictor_for(reading), most_paths)
     cell = np.empty(1)
     for row in np.flatnonzero(leaves < 0).tolist():
         values = []
@@ -84,10 +86,9 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
             cells.write(attribute, row, row + 1, cell)
             values.append(float(cell[0]))
         flags = tuple(names[absent[:, row]].tolist()), tuple(names[unseen[:, row]].tolist())
-        several[row] = answer = predictor.answer(EncodedRow(tuple(values), *flags))
-        leaves[row] = answer.leaf
-        if numbers is not None:
-            numbers[row] = answer.value
+        several[row] = answer = answer_row(EncodedRow(tuple(values), *flags))
+        leaves[row], answers[row] = answer.leaf, answer.code if classes else answer.value
+    codes, numbers = (answers, None) if classes else (None, answers)
     return TableAnswers(classes, codes, leaves, numbers, several, absent, unseen)
 
 

@@ -21,7 +21,7 @@ def check_pruning(
         validation_data: Fingerprint of the data set that contains the held-out rows; None for the training data set.
 
     Raises:
-        ConfigError: It cannot. The path of a fault is ``/method``, ``/holdout``, or a parameter such as ``/folds``.
+        ConfigError: `method` cannot prune `model`. Paths: ``/method``, ``/holdout``, or a parameter such as ``/folds``.
 
     >>> from espalier import dataset_from_rows, pruning_method, train
     >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
@@ -78,6 +78,5 @@ def _faults_without_rows(model: Model, method: Pruner) -> list[Fault]:
 def _faults_of_rows(model: Model, method: Pruner) -> list[Fault]:
     n_rows = model.training.n_training_rows
     if isinstance(method, CostComplexity) and method.select == "cv" and method.folds > n_rows:
-        message = f"must be at most {n_rows}, the number of training rows"
-        return [Fault("/folds", "out_of_range", message)]
+        return [Fault("/folds", "out_of_range", f"must be at most {n_rows}, the number of training rows")]
     return []

@@ -19,15 +19,7 @@ from espalier.model.node_tests import LEAF
 from espalier.progress import Progress
 from espalier.pruning.distribute import losses, node_sums, squared_errors, weighted_rows
 from espalier.pruning.kernels import cost_complexity as kernel
-from espalier.pruning.result import (
-    Pruned,
-    PruningRows,
-    collapsed,
-    counts,
-    notes_on_rows,
-    pruned_model,
-    step_lines,
-)
+from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, notes_on_rows, pruned_model, step_lines
 
 SAME_ALPHA: Final = 1e-11
 """Two prices count as equal if their difference, due to rounding, is at most this fraction of the root's risk."""
@@ -129,7 +121,7 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
     one standard error above the least error.
 
     Raises:
-        NotApplicable: The rows that `select` needs have no weight or are too few; or as in `pruning_path`.
+        NotApplicable: The rows that `select` needs have no weight or are too few; errors overflow; see `pruning_path`.
         DataError: The rows do not have the model's columns.
         Cancelled: `progress` was stopped during ``"cv"``.
     """
@@ -163,7 +155,7 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The errors of the trees of a path on rows that they were not grown from.
+    """The error of each tree of a path, measured on held-out rows or by cross-validation.
 
     Attributes:
         error: float64 (p); misclassification rate, or mean squared error.
@@ -301,11 +293,7 @@ def _selected(measured: Measured, rule: str) -> int:
 
 
 def _table(path: PruningPath, measured: Measured | None, place: int) -> list[dict[str, Any]]:
-    columns: dict[str, list[Any]] = {
-        "alpha": path.alpha.tolist(),
-        "leaves": path.leaves.tolist(),
-        "risk": path.risk.tolist(),
-    }
+    columns: dict[str, list[Any]] = {name: getattr(path, name).tolist() for name in ("alpha", "leaves", "risk")}
     if measured is not None:
         columns |= {"error": measured.error.tolist(), "standard_error": measured.deviation.tolist()}
     columns["selected"] = [each == place for each in range(len(path.alpha))]

@@ -22,7 +22,7 @@ class WeightedRows:
     """Rows in the form that the kernels read.
 
     Attributes:
-        values: float64 (n_rows, n_attributes); numbers, or codes of categories; NaN if missing.
+        values: float64 (n_rows, n_attributes); numbers, or codes of categories; NaN if missing or unseen.
         rows: int32 (k); indexes of the rows whose weight is above 0.
         weights: float64 (k); the weights of these rows.
         target: float64 (n_rows); for a regression numbers, else class codes, below 0 if the class is unknown.
@@ -39,11 +39,18 @@ def weighted_rows(model: Model, dataset: Dataset, *, as_trained: bool = False) -
 
     With `as_trained`, weights are multiplied by the class weights of the training; `dataset` must be the training rows.
     """
-    target, weight = target_of(model.schema, dataset), dataset.weight
-    if as_trained and model.config.class_weight is not None:
-        weight = weight * class_factors(model.schema.classes, model.config, dataset)[target]
+    target = target_of(model.schema, dataset)
+    weight = training_weight(model, dataset) if as_trained else dataset.weight
     rows = np.flatnonzero(weight > 0).astype(np.int32)
     return WeightedRows(_cells(model, dataset), rows, weight[rows], target.astype(np.float64))
+
+
+def training_weight(model: Model, training: Dataset) -> Floats:
+    """Return the weight of each training row, multiplied by the weight of its class."""
+    if model.config.class_weight is None:
+        return training.weight
+    factors = class_factors(model.schema.classes, model.config, training)
+    return np.asarray(training.weight * factors[target_of(model.schema, training)])
 
 
 def node_sums(model: Model, given: WeightedRows) -> Floats:

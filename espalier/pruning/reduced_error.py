@@ -1,4 +1,4 @@
-"""Reduced-error pruning (Quinlan 1987): a subtree is pruned if that does not raise the error on held-out rows."""
+"""Reduced-error pruning (Quinlan 1987): the error on held-out rows decides whether a subtree is pruned."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -16,15 +16,7 @@ from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
 from espalier.pruning.kernels import bottom_up
-from espalier.pruning.result import (
-    Pruned,
-    PruningRows,
-    collapsed,
-    counts,
-    notes_on_rows,
-    pruned_model,
-    step_lines,
-)
+from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, notes_on_rows, pruned_model, step_lines
 
 ROUNDING: Final = 1e-12
 """Slack for rounding errors, as a share of the largest loss, so that it does not depend on the target's unit."""

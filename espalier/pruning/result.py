@@ -41,9 +41,9 @@ class Pruned:
     """A pruned model with its trace.
 
     Attributes:
-        model: The new model; its parent is unchanged.
+        model: The new model; the unpruned model is unchanged.
         pruner: The method's parameters.
-        account: Builds the trace except for its first two members. It is called on first use, since it may be slow.
+        account: Builds the trace except for its first two members. It is called by `trace`, once, since it may be slow.
     """
 
     model: Model
@@ -64,7 +64,7 @@ class Pruned:
 
 
 def pruned_model(model: Model, tree: Tree, pruner: Pruner) -> Model:
-    """Return `model` with the pruned tree, `pruner`'s parameters, and a note on the new size instead of the old one."""
+    """Return `model` with the pruned tree, `pruner`'s parameters, and a note on the new size; earlier such notes go."""
     before = model.tree.n_leaves
     note = f"pruned by {pruner_name(pruner)}: {tree.n_leaves} of {before} leaves remain"
     notes = tuple(each for each in model.notes if not each.startswith(("unpruned", "pruned by")))
@@ -131,7 +131,7 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
 
 
 def notes_on_classes(model: Model, dataset: Dataset) -> list[str]:
-    """Return notes on classes of the rows that the model has not learned, and on learned classes that no row has."""
+    """Return notes on rows whose class the model has not learned, and on learned classes that no row has."""
     if not model.schema.classes:
         return []
     target, learned, notes = target_of(model.schema, dataset)[dataset.weight > 0], _learned_classes(model), []

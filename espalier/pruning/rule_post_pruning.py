@@ -21,7 +21,6 @@ from espalier.config.pruning import RulePostPruning, pruner_to_dict
 from espalier.data.dataset import Dataset
 from espalier.evaluation.metrics import evaluate
 from espalier.explanation.rule_path import rule_sentence
-from espalier.growing.class_weights import class_factors
 from espalier.model.majority import majority
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
@@ -31,6 +30,7 @@ from espalier.prediction.encode_columns import encode_matrix, target_of
 from espalier.prediction.rule_predictor import condition_mask, firing_rules
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.progress import Progress
+from espalier.pruning.distribute import training_weight
 from espalier.pruning.kernels import rules as kernel
 from espalier.pruning.pessimistic import add_errs
 from espalier.pruning.result import Pruned, PruningRows, notes_on_rows
@@ -40,7 +40,7 @@ from espalier.rules.extract import edge_condition, leaf_stats, merged
 TIE: Final = 1e-9
 """Losses closer than this many units (see `Evidence`) count as equal."""
 DIGITS: Final = 12
-"""Decimals to which losses are rounded before rules are sorted, so that rounding errors of sums do not decide."""
+"""Decimals that count when losses and answers are compared, so that rounding errors of sums do not decide."""
 SHORTENING_SHARE: Final = 0.8
 """Share of the progress for shortening rules; the rest is for choosing rules and counting their rows."""
 
@@ -160,18 +160,11 @@ def _evidence(model: Model, parameters: RulePostPruning, rows: Dataset) -> Evide
     return Evidence(
         encode_matrix(model, rows),
         target_of(model.schema, rows),
-        _training_weight(model, rows) if is_pessimistic else rows.weight,
+        training_weight(model, rows) if is_pessimistic else rows.weight,
         bool(model.schema.classes),
         variance or 1.0,
         parameters if is_pessimistic else None,
     )
-
-
-def _training_weight(model: Model, training: Dataset) -> Floats:
-    if not model.schema.classes:
-        return training.weight
-    factors = class_factors(model.schema.classes, model.config, training)
-    return np.asarray(training.weight * factors[target_of(model.schema, training)])
 
 
 def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Shortened]:
@@ -261,13 +254,25 @@ def _shown(loss: float, evidence: Evidence) -> float | None:
 
 def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened]]:
     """Return groups of equal rules, sorted by loss; the first rule of a group represents it."""
+    # Each answer is replaced by the first one that differs from it by rounding errors only.
+    first_equal, first = {}, math.nan
+    for value in sorted({rule.value for rule in rules}):
+        if not math.isclose(value, first, rel_tol=1e-15, abs_tol=10**-DIGITS * math.sqrt(evidence.unit)):
+            first = value
+        first_equal[value] = first
     by_rank = sorted(rules, key=lambda rule: (round(rule.loss / evidence.unit, DIGITS), rule.leaf))
     equal_rules: dict[Any, list[Shortened]] = {}
     for rule in by_rank:
         rule.conditions = merged(rule.conditions) or ()
-        meaning = (frozenset(rule.conditions), rule.value)
-        equal_rules.setdefault(meaning, []).append(rule)
+        meaning = [(each.attribute.name, *_bounds(each), each.categories, each.known) for each in rule.conditions]
+        equal_rules.setdefault((frozenset(meaning), first_equal[rule.value]), []).append(rule)
     return list(equal_rules.values())
+
+
+def _bounds(condition: Condition) -> tuple[float, ...]:
+    """Return `above` and `at_most`. Bounds on codes are rounded down, since 1 and 1.5 divide the codes alike."""
+    bounds = condition.above, condition.at_most
+    return tuple(np.floor(bounds).tolist()) if condition.attribute.coded else bounds
 
 
 def _by_class(
@@ -278,7 +283,7 @@ def _by_class(
     rules = [alike[0] for alike in candidates]
     bounds: dict[str, set[float]] = {feature.name: set() for feature in model.schema.attributes}
     for condition in (condition for rule in rules for condition in rule.conditions):
-        bounds[condition.attribute.name] |= {condition.above, condition.at_most} - {-math.inf, math.inf}
+        bounds[condition.attribute.name] |= {*_bounds(condition)} - {-math.inf, math.inf}
     n_bounds = {name: len(values) for name, values in bounds.items()}
     numbers, default = rules_by_class(
         np.array([rule.value for rule in rules], dtype=np.intp),
@@ -296,7 +301,7 @@ def _rule_list(
     model: Model, ordered: list[Shortened], training: Dataset, evidence: Evidence, default: int | None
 ) -> RuleList:
     values, target = encode_matrix(model, training), target_of(model.schema, training)
-    weight = _training_weight(model, training)
+    weight = training_weight(model, training)
     drafts = [Rule(rule.conditions, rule.value, 0.0, rule.stats, _shown(rule.loss, evidence)) for rule in ordered]
     empty = Rule((), 0, 0.0, ())
     fired = firing_rules(model.schema, RuleList(tuple(drafts), empty, exclusive=False), values)

@@ -2,13 +2,12 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from espalier.data.labels import Label, label_key, label_text, legal_classes
-from espalier.data.schema import Feature
 from espalier.errors import ConfigError, Fault, NotApplicable
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
@@ -85,15 +84,18 @@ def class_dnf(model: Model, label: Label) -> ClassDescription:
 
 def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
     """Yield each leaf with the merged conditions of its path; omit leaves whose path has contradictory tests."""
-    tree = model.tree
-    # The merged conditions of the current path down to each depth; None below a contradictory test.
-    paths: list[dict[str, Condition] | None] = [{}]
-    for node, (depth, test) in enumerate(zip(tree.depths.tolist(), tree.test.tolist(), strict=True)):
-        if depth:
-            above = paths[depth - 1]
-            paths[depth:] = [None if above is None else _narrowed(above, edge_condition(model, node))]
-        if test == LEAF and (conditions := paths[depth]) is not None:
-            yield node, tuple(conditions.values())
+    # The merged conditions of the paths to the next nodes; no node below a contradictory test.
+    paths: dict[int, dict[str, Condition]] = {0: {}}
+    for node, test in enumerate(model.tree.test.tolist()):
+        if (above := paths.pop(node, None)) is None:
+            continue
+        if test == LEAF:
+            yield node, tuple(above.values())
+            continue
+        children = model.tree.children(node)
+        for child, condition in zip(children, _conditions(model, node, range(len(children))), strict=True):
+            if (narrowed := _narrowed(above, condition)) is not None:
+                paths[child] = narrowed
 
 
 def _narrowed(conditions: dict[str, Condition], condition: Condition) -> dict[str, Condition] | None:
@@ -109,15 +111,8 @@ def edge_condition(model: Model, node: int, *, with_unseen: bool = True) -> Cond
     `with_unseen`: whether the fallback branch of a nominal test includes the categories that training has not seen at
     the parent. Without a fallback branch, or if the parent has surrogates, no branch includes them.
     """
-    tree = model.tree
-    parent, branch = int(tree.parent[node]), int(tree.branches[node])
-    feature = model.schema.attributes[int(tree.feature[parent])]
-    if tree.test[parent] == NUMERIC:
-        threshold = float(tree.threshold[parent])
-        return Condition(feature, at_most=threshold) if branch == 0 else Condition(feature, above=threshold)
-    if tree.test[parent] == NOMINAL:
-        return Condition(feature, categories=_categories(tree, parent, branch, feature, with_unseen=with_unseen))
-    return Condition(feature, known=branch == 0)
+    parent, branch = int(model.tree.parent[node]), int(model.tree.branches[node])
+    return next(_conditions(model, parent, [branch], with_unseen=with_unseen))
 
 
 def merged(conditions: Sequence[Condition]) -> tuple[Condition, ...] | None:
@@ -178,14 +173,24 @@ def _is_impossible(condition: Condition) -> bool:
     return low >= high or condition.categories == () or (condition.known is False and says_something)
 
 
-def _categories(tree: Tree, node: int, branch: int, feature: Feature, *, with_unseen: bool) -> tuple[Label, ...]:
-    codes = tree.codes(node)
-    surrogates = tree.surrogates
-    has_surrogates = surrogates is not None and surrogates.start[node + 1] > surrogates.start[node]
-    # Surrogates decide about a category that was not seen here, so no branch's condition may list it.
-    unseen = None if has_surrogates or not with_unseen else int(tree.fallback[node])
-    takes = (codes == branch) | ((codes < 0) & (unseen == branch))  # vectorised: a test may list thousands of codes
-    return tuple(feature.categories[code] for code in np.flatnonzero(takes).tolist())
+def _conditions(model: Model, node: int, branches: Iterable[int], *, with_unseen: bool = True) -> Iterator[Condition]:
+    """Yield the condition of each of `branches` of the test at `node`; for `with_unseen`, see `edge_condition`."""
+    tree = model.tree
+    feature = model.schema.attributes[int(tree.feature[node])]
+    if tree.test[node] == NUMERIC:
+        threshold = float(tree.threshold[node])
+        sides = Condition(feature, at_most=threshold), Condition(feature, above=threshold)
+        yield from (sides[branch] for branch in branches)
+    elif tree.test[node] == NOMINAL:
+        codes, start = tree.codes_by_branch(node)
+        # Surrogates decide about a category that was not seen here, so no branch's condition may list it.
+        fallback = None if tree.has_surrogates[node] or not with_unseen else int(tree.fallback[node])
+        for branch in branches:
+            own = codes[start[branch] : start[branch + 1]]
+            listed = np.sort(np.append(own, codes[: start[0]])) if branch == fallback else own
+            yield Condition(feature, categories=tuple(feature.categories[code] for code in listed.tolist()))
+    else:
+        yield from (Condition(feature, known=branch == 0) for branch in branches)
 
 
 def _class_code(classes: tuple[Label, ...], label: Any) -> int:

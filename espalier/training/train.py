@@ -67,8 +67,7 @@ def train(
         config: A preset's name, a configuration, or the JSON form of a configuration.
         target: The column to predict. It must not be given with data sets, which declare it themselves.
         holdout: Rows to hold out of training (a `Holdout` or its JSON form), or another data set. The model is
-            evaluated on these rows and, if so configured, stopped or pruned by them. The preset ``reptree`` holds out
-            a third of the rows by default.
+            evaluated on these rows and, if so configured, stopped or pruned by them. ``reptree`` holds out a third.
         progress: Another thread may read and stop it.
         memory_limit: Maximum bytes of memory for the table, which then stays on disk. The model is the same. `work`,
             `cluster`, `declared` and `on_read` need a limit. A holdout and some configurations are refused with it.

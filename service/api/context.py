@@ -16,13 +16,13 @@ from sqlalchemy.orm import Session
 
 from service.database.engine import Sessions, read_session, transaction
 from service.database.migrate import check_schema_revision
-from service.database.tables import Job
+from service.database.tables import Job, Scope
 from service.errors import NotFound
 from service.log_config import RateLimitedWarning
 from service.metrics import Metrics
 from service.permissions import Caller
 from service.rate_limit import RateLimit
-from service.repositories import decisions
+from service.repositories import decisions, job_queue
 from service.repositories.decision_log import DecisionLog
 from service.repositories.decisions import Decision
 from service.repositories.key_ring import KeyRing
@@ -95,6 +95,12 @@ def find_decision(session: Session, decision_id: str) -> Decision:
         raise
     current_caller().check_found(decision.model_name)
     return decision
+
+
+def find_job(session: Session, job_id: str, scope: Scope) -> Job:
+    """Return a job. A caller who may not use it gets `Forbidden`, as if there were no such job: see `check_job`."""
+    current_caller().check_job(session.get(Job, job_id), scope)
+    return job_queue.find_job(session, job_id)
 
 
 def find_with_version(decision_id: str) -> tuple[Decision, LoadedVersion]:

@@ -27,7 +27,7 @@ from typing import Any
 import orjson
 from flask import Response
 
-from service.api.context import current_caller, current_service
+from service.api.context import current_service, find_job
 from service.database.clock import database_time
 from service.database.engine import Sessions, read_session
 from service.database.tables import Job, JobEvent, Scope, State
@@ -37,7 +37,7 @@ from service.schemas import jobs as schemas
 from service.serialization.media_types import EVENTS
 
 POLL_SECONDS = 0.25  # between queries
-HEARTBEAT_SECONDS = 10.0  # of silence before a comment is sent
+HEARTBEAT_SECONDS = 2.0  # of silence before a comment is sent; only sending shows that a client has left
 MAX_SECONDS = 300.0  # of one stream
 RETRY_MILLISECONDS = 2000  # before a client reconnects
 NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies must not buffer the stream either
@@ -85,8 +85,9 @@ def stream(job_id: str, authenticate: Callable[[], object], show: Show, *, after
     many requests wait for jobs, the stream has only one snapshot.
     """
     service = current_service()
+    with read_session(service.sessions) as session:
+        find_job(session, job_id, Scope.READ)
     first = snapshot(service.sessions, job_id, after=after)
-    current_caller().check_job(first.job, Scope.READ)
     stays = service.waiting.acquire(blocking=False)
 
     def snapshots() -> Iterator[JobSnapshot]:

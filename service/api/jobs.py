@@ -12,7 +12,7 @@ from flask import Response, request
 from service.api import job_events
 from service.api.auth import reauthenticate
 from service.api.blueprint import LOCATION, Blueprint, View
-from service.api.context import current_caller, current_service, queued_job
+from service.api.context import current_caller, current_service, find_job, queued_job
 from service.api.etags import tagged_response
 from service.api.idempotency import remember
 from service.api.request_bodies import read_json
@@ -152,7 +152,7 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
 def cancel_job(job_id: str) -> Response:
     """Cancel a job."""
     with transaction(current_service().sessions) as session:
-        current_caller().check_job(job_queue.find_job(session, job_id), Scope.TRAIN)
+        find_job(session, job_id, Scope.TRAIN)
         return json_response(JOB_SCHEMA.dump(job_queue.cancel(session, job_id)), status=202)
 
 
@@ -165,8 +165,7 @@ def retry_job(job_id: str) -> Response:
     was deleted or redeclared; a prediction job also if its version was archived. In these cases, request a new job.
     """
     with transaction(current_service().sessions) as session:
-        job = job_queue.find_job(session, job_id)
-        current_caller().check_job(job, Scope.TRAIN)
+        job = find_job(session, job_id, Scope.TRAIN)
         settings, key_id = current_service().settings, current_caller().key_id
         return _accepted(usecases.retry_job(session, job, settings=settings, key_id=key_id))
 
@@ -196,6 +195,4 @@ def _accepted(job: Job) -> Response:
 
 def _find(job_id: str) -> Job:
     with read_session(current_service().sessions) as session:
-        job = job_queue.find_job(session, job_id)
-    current_caller().check_job(job, Scope.READ)
-    return job
+        return find_job(session, job_id, Scope.READ)

@@ -14,7 +14,7 @@ from service.api.auth import HOST
 from service.api.context import REQUEST_ID, current_request, current_service, request_id
 from service.api.problems import route_of
 from service.api.request_bodies import discard_rest
-from service.settings import Settings
+from service.settings import PATH_PREFIX, Settings
 from service.tracing import Traces
 
 log = logging.getLogger("service.requests")
@@ -65,8 +65,7 @@ def check_protocol(app: Flask) -> None:
 
 def add_middleware(app: Flask, settings: Settings) -> None:
     """Handle proxies and a path prefix as the settings require, and add CORS and security headers to responses."""
-    if settings.path_prefix != "/":
-        app.wsgi_app = _below(settings.path_prefix, app.wsgi_app)  # type: ignore[method-assign, assignment] # as Flask documents it
+    app.wsgi_app = _below(settings.path_prefix.rstrip("/"), app.wsgi_app)  # type: ignore[method-assign, assignment] # as Flask documents it
     if settings.proxies:
         n = settings.proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, n, n, n, n, n)  # type: ignore[method-assign] # as above
@@ -137,7 +136,8 @@ def _below(prefix: str, inner: Application) -> Application:
         path = environ.get("PATH_INFO", "")
         if path == prefix or path.startswith(f"{prefix}/"):
             environ["PATH_INFO"] = path[len(prefix) :]
-        environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME") or prefix
+        given = environ.get("SCRIPT_NAME", "")  # from the proxy; a link below "//host" would lead to that host
+        environ["SCRIPT_NAME"] = given if re.fullmatch(PATH_PREFIX, given) else prefix
         return inner(environ, start_response)
 
     return application

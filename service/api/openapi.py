@@ -25,8 +25,7 @@ prediction comes with its path through the tree, and can be looked up and explai
 
 If keys are on, send yours as `Authorization: Bearer esp_<id>_<secret>`; each route names the scope that it needs, and
 `admin` includes all scopes. A key may be limited to some models. Such a key can still read all data sets with the scope
-`read`, but it cannot change or delete any. Comparisons are jobs without a model: such a key can use only the ones that
-it has requested.
+`read`, but it cannot change or delete any. Comparisons are jobs without a model: such a key can use only its own.
 
 Errors are problem documents (RFC 9457), below /v2 with the additional member `error`. If a JSON object repeats a name,
 the last value counts. A whole number beyond 2^53 in a nominal attribute must be sent as text."""
@@ -99,8 +98,6 @@ def _complete(document: dict[str, Any], *, keys_are_on: bool) -> dict[str, Any]:
         document["components"]["securitySchemes"] = {SECURITY: KEYS}
     return document
 
-
-# --- links from a response to the routes of the resource that it returns
 
 MODEL = "/v1/models/{name}"
 VERSION = f"{MODEL}/versions/{{number}}"

@@ -69,7 +69,7 @@ def _rules_arguments(parser: ArgumentParser) -> None:
     options.set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN", type=Path, help="with --prune, the training rows of the model")
     options.validation_argument(parser, "with --prune, ")
-    parser.add_argument("--out", metavar="RULES.json", type=Path, help="write the list of rules as a model")
+    parser.add_argument("--out", metavar="RULES.json", type=Path, help="also write the rules to a file, as a model")
 
 
 def rules(arguments: Namespace) -> int:

@@ -87,7 +87,7 @@ def import_model(arguments: Namespace) -> int:
 
 COMMANDS: Mapping[str, Command] = {
     "export": Command(
-        "write a model as a file of another system that gives the same answers", _export_arguments, export
+        "write a model as a file for another system, which then predicts the same", _export_arguments, export
     ),
     "import": Command(
         "read a model of another system: PMML, or scikit-learn by skops", _import_arguments, import_model

@@ -153,7 +153,7 @@ COMMANDS: Mapping[str, Command] = {
     "serve": _command("run the web server alone", serve, "--host", "--port", "--socket", "--parent"),
     "worker": _command("run a worker alone, for training and other jobs", worker, "--parent"),
     "migrate": _command("create the database's tables, or migrate them to this version", migrate, "--parent"),
-    "ready": _command("check whether the web server here is ready; exit code 0 or 1", ready, "--host", "--port"),
+    "ready": _command("check if the local web server is ready; exit code 0 if so, else 1", ready, "--host", "--port"),
 }
 
 

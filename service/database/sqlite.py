@@ -7,6 +7,7 @@ every transaction checks that the names still refer to the files that were opene
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,20 @@ def prepare(connection: Any) -> None:
     _while_busy(lambda: _use_write_ahead_log(cursor), pause=0.01)
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("PRAGMA secure_delete=ON")  # overwrites what is deleted; not every build does this by default
     cursor.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the write-ahead log
     cursor.close()
+
+
+def empty_log(engine: Engine) -> None:
+    """Move the write-ahead log, which has the old content of changed pages, to the file.
+
+    The log stays if a transaction reads an older state for more than a second; writers wait meanwhile.
+    """
+    with closing(engine.raw_connection()) as connection:
+        cursor = connection.cursor()
+        for pragma in ("PRAGMA busy_timeout=1000", "PRAGMA wal_checkpoint(TRUNCATE)", BUSY_TIMEOUT):
+            cursor.execute(pragma).fetchall()
 
 
 def _use_write_ahead_log(cursor: Any) -> bool:

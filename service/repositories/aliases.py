@@ -1,7 +1,7 @@
 """Aliases: names such as `production` that point at a version of a model, with their history.
 
-Each change appends an event, and the last event is in force. Each event has the number of the event that a rollback
-restores (``before``), so two rollbacks go back two steps::
+Each change appends an event, and the last event is in force; to point an alias where it points already is no change.
+Each event has the number of the event that a rollback restores (``before``), so two rollbacks go back two steps::
 
     1 set v1 ← 2 set v2 ← 3 set v3         a rollback of 3 appends 4, with the version of 2
        ↑_____________________________
@@ -36,8 +36,9 @@ def point(
     if if_current is not ANY and if_current != number:
         state = "there is no such alias yet" if number is None else f"it points at version {number}"
         raise Conflict(f"alias {alias!r} of model {name!r} was not changed: {state}")
-    before = None if current is None else current.number
-    return _append(session, current, target, alias=alias, key_id=key_id, event="set", before=before)
+    if current is not None and number == version:
+        return current
+    return _append(session, current, target, alias=alias, key_id=key_id, event="set", before=current and current.number)
 
 
 def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
@@ -103,8 +104,7 @@ def _is_last(model_id: str) -> Any:
 
 
 def _events(model_id: str, alias: str) -> Select[AliasEvent]:
-    mine = (AliasEvent.model_id == model_id, AliasEvent.alias == alias)
-    return select(AliasEvent).where(*mine).order_by(AliasEvent.number.desc())
+    return select(AliasEvent).filter_by(model_id=model_id, alias=alias).order_by(AliasEvent.number.desc())
 
 
 def _current(session: Session, model_id: str, alias: str) -> AliasEvent | None:

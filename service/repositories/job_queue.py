@@ -86,9 +86,6 @@ class Claim:
     max_attempts: int
 
 
-# --- requests
-
-
 def enqueue(session: Session, job: Job, *, max_attempts: int, key_id: str | None = None) -> Job:
     """Queue a new job; its data sets cannot be deleted until it has ended."""
     job.state, job.key_id, job.max_attempts = State.QUEUED, key_id, max_attempts
@@ -159,9 +156,6 @@ def retry(session: Session, job_id: str) -> Job:
     fresh: dict[str, Any] = {"attempt": 0, "progress": 0.0, "phase": "", "error": None, "finished": None}
     job = find_job(session, job_id, with_for_update=True, populate_existing=True)
     return _move(session, job, Event.RETRY, cancel_requested=False, run_at=now(), **fresh)
-
-
-# --- workers
 
 
 def has_work(session: Session) -> bool:
@@ -240,9 +234,6 @@ def reap(session: Session) -> int:
         else:
             _move(session, job, Event.LOSE_LEASE, reason=reason, error=error, run_at=now(), **NO_LEASE)
     return len(lost)
-
-
-# --- statistics
 
 
 def job_figures(session: Session) -> JobFigures:

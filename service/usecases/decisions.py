@@ -10,6 +10,7 @@ from sqlalchemy.orm import undefer
 
 import espalier
 from espalier import Fault
+from service.database import sqlite
 from service.database.clock import utc_now
 from service.database.engine import Sessions, transaction
 from service.database.tables import DecisionRecord
@@ -109,10 +110,10 @@ def erase(source: Sessions, subject: str) -> dict[str, int]:
     at most `RECORDS_AT_ONCE` records: after a failure, call again to continue.
     """
     check_subject(subject)
-    n_records, n_decisions, last = 0, 0, ""
+    n_records = n_decisions = 0
     while True:
         with transaction(source) as session:
-            pending = DecisionRecord.subject == subject, DecisionRecord.erased.is_(None), DecisionRecord.id > last
+            pending = DecisionRecord.subject == subject, DecisionRecord.erased.is_(None)
             query = select(DecisionRecord).where(*pending).order_by(DecisionRecord.id).limit(RECORDS_AT_ONCE)
             records = session.scalars(query.options(undefer(DecisionRecord.packed)).with_for_update()).all()
             for record in records:
@@ -121,8 +122,9 @@ def erase(source: Sessions, subject: str) -> dict[str, int]:
         n_records += len(records)
         n_decisions += sum(record.n_rows for record in records)
         if len(records) < RECORDS_AT_ONCE:
+            if source.engine.dialect.name == "sqlite":
+                sqlite.empty_log(source.engine)
             return {"n_records": n_records, "n_decisions": n_decisions}
-        last = records[-1].id
 
 
 def _erased_values(record: DecisionRecord) -> Mapping[str, Any]:

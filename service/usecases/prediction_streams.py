@@ -6,6 +6,7 @@ An error is raised only after the answers to all earlier batches have been retur
 """
 
 import codecs
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,6 +35,7 @@ class PredictionStream:
     recorder: Recorder
     lines: AnswerLines
     n_rows: int = field(default=0, init=False)  # number of rows answered so far
+    max_part: int = field(default=sys.maxsize, init=False)  # rows that were found to be within the limit together
 
     def pointer(self, row: int, path: str) -> str:
         """Return a JSON pointer into the whole stream; `path` is a pointer into row `row` of the current batch."""
@@ -45,21 +47,13 @@ def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes
     settings = stream.recorder.settings
     yield stream.lines.head
     for batch in espalier.batches_from_csv(schema, file):
-        recorder = stream.recorder.begin(stream.recorder.key_id)
         check_size("rows", given=stream.n_rows + batch.n_rows, limit=settings.max_rows)
-        if batch.dataset is None:
-            yield from _answer_rows(stream, batch.rows)
-            continue
-        resolved = stream.current()
-        known = {feature.name: len(feature.categories) for feature in schema.attributes}
-        columns = (feature.categories[known[feature.name] :] for feature in batch.dataset.schema.features)
-        longest = max((len(label) for new in columns for label in new if isinstance(label, str)), default=0)
-        check_size(CELL, given=longest, limit=settings.max_cell_chars)
-        answered = predictions.answer_table(
-            resolved, batch.dataset, stream.options, recorder=recorder, first_row=stream.n_rows
-        )
-        yield stream.lines.table(answered)
-        stream.n_rows += batch.n_rows
+        if batch.dataset is not None:
+            known = {feature.name: len(feature.categories) for feature in schema.attributes}
+            columns = (feature.categories[known[feature.name] :] for feature in batch.dataset.schema.features)
+            longest = max((len(label) for new in columns for label in new if isinstance(label, str)), default=0)
+            check_size(CELL, given=longest, limit=settings.max_cell_chars)
+        yield from _answers(stream, batch.rows if batch.dataset is None else batch.dataset, batch.n_rows)
 
 
 def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
@@ -67,7 +61,10 @@ def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: I
     yield stream.lines.head
     for texts in _batches(_lines(file)):
         check_size("rows", given=stream.n_rows + len(texts), limit=stream.recorder.settings.max_rows)
-        yield from _answer_rows(stream, [_row(text) for text in texts])
+        if stream.options.explain == "full":
+            model, limit = stream.current().version.model, stream.recorder.settings.max_full_nodes
+            predictions.check_explanations(model, stream.n_rows + len(texts), explain="full", limit=limit)
+        yield from _answers(stream, [_row(text) for text in texts], len(texts))
     if not stream.n_rows:
         raise espalier.DataError([espalier.Fault("", "empty", "there are no lines: each must be an object")])
 
@@ -78,30 +75,30 @@ READERS: Final[Mapping[str, Callable[[PredictionStream, espalier.Schema, IO[byte
 }
 
 
-def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
-    settings, options = stream.recorder.settings, stream.options
+def _answers(stream: PredictionStream, batch: Sequence[Any] | espalier.Dataset, n_rows: int) -> Iterator[bytes]:
+    """Yield the encoded answers to a batch. If many rows take several branches, fewer rows are answered together."""
     start = 0
-    while start < len(rows):
-        recorder = stream.recorder.begin(stream.recorder.key_id)
-        resolved, first_row = stream.current(), stream.n_rows
-        model, limit = resolved.version.model, settings.max_full_nodes
-        if options.explain == "full":
-            predictions.check_explanations(model, first_row + len(rows) - start, explain="full", limit=limit)
-        batch = rows[start : start + _rows_at_once(model, explain=options.explain, limit=limit)]
-        answers = predictions.answer_rows(resolved, batch, options, recorder=recorder, pointer=stream.pointer)
-        yield stream.lines.rows(first_row, answers)
-        stream.n_rows += len(batch)
-        start += len(batch)
-
-
-def _rows_at_once(model: espalier.Model, *, explain: str, limit: int) -> int:
-    """Return how many rows to answer together; if several, their paths in a tree have at most `limit` nodes in all."""
-    if explain == "none" or isinstance(model.body, espalier.RuleList):
-        return ROWS_AT_ONCE
-    n_paths = min(espalier.MAX_VISITS, model.tree.n_leaves)
-    if ROWS_AT_ONCE * model.tree.n_nodes * n_paths <= limit:  # no path is longer, and the depth takes time
-        return ROWS_AT_ONCE
-    return max(1, min(ROWS_AT_ONCE, limit // max(1, model.tree.depth * n_paths)))
+    while start < n_rows:
+        resolved, recorder = stream.current(), stream.recorder.begin(stream.recorder.key_id)
+        first_row, options = stream.n_rows, stream.options
+        stop = min(start + stream.max_part, n_rows)
+        try:
+            if isinstance(batch, espalier.Dataset):
+                part = batch.take(range(start, stop)) if stop - start < n_rows else batch
+                table = predictions.answer_table(resolved, part, options, recorder=recorder, first_row=first_row)
+                content = stream.lines.table(table)
+            else:
+                stop, pointer = min(stop, start + ROWS_AT_ONCE), stream.pointer
+                rows = predictions.answer_rows(resolved, batch[start:stop], options, recorder=recorder, pointer=pointer)
+                content = stream.lines.rows(first_row, rows)
+        except espalier.TooLarge as error:
+            if stop - start == 1 or error.what == CELL:
+                raise
+            stream.max_part = (stop - start) // 2
+            continue
+        yield content
+        stream.n_rows += stop - start
+        start = stop
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:

@@ -98,14 +98,14 @@ def answer_rows(
     faults: list[espalier.Fault] = []
     error: Exception | None = None
     try:
-        results: Sequence[Result]
+        results: Any
         with translate_config_errors():
             if options.explain == "none":
-                results = espalier.predict_each(model, rows, missing=missing)
+                results = espalier.predict_each(model, rows, missing=missing, most_paths=limit)
             else:
                 results = espalier.explain_each(model, rows, detail=options.explain, missing=missing, most_steps=limit)
         answers = [_answer(result, rows, number, pointer, faults) for number, result in enumerate(results)]
-        nodes = [_nodes(result) for result in results]
+        nodes = [() if isinstance(one, espalier.RowError) else getattr(one, "prediction", one).nodes for one in results]
     except ValidationFailed as refused:
         error, faults = refused, list(refused.faults)
         answers, nodes = [_errors(faults) for _ in rows], [()] * len(rows)
@@ -141,11 +141,11 @@ def answer_table(
     """Answer the rows of a table without their paths, log them as one packed record, and wait for its commit.
 
     The answers have rules unless ``explain`` is none. `first_row` numbers the table's first row in the whole request.
-    Raises `ValidationFailed` if the strategy for missing values is not possible or the subject is not legal, and the
-    errors of `DecisionLog.append`.
+    Raises `ValidationFailed` if the strategy for missing values is not possible or the subject is not legal, `TooLarge`
+    if the rows have too many paths, and the errors of `DecisionLog.append`.
     """
     model = with_strategy(resolved.version.model, options.missing)
-    answers = espalier.predict_table(model, table)
+    answers = espalier.predict_table(model, table, most_paths=recorder.settings.max_full_nodes)
     rows = table_record(model, table, answers, erased=resolved.settings.mask, rules=options.explain != "none")
     record = None
     if recorder.logging != "off":
@@ -212,9 +212,3 @@ def _errors(faults: Sequence[espalier.Fault]) -> Answer:
     n_hidden = len(faults) - MAX_FAULTS_A_ROW
     more = [espalier.Fault("", "more_errors", f"and {n_hidden} more")] if n_hidden > 0 else []
     return {"errors": fault_members([*faults[:MAX_FAULTS_A_ROW], *more])}
-
-
-def _nodes(result: Result) -> tuple[int, ...]:
-    if isinstance(result, espalier.RowError):
-        return ()
-    return result.nodes if isinstance(result, espalier.Prediction) else result.prediction.nodes

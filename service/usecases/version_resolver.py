@@ -52,8 +52,7 @@ class ResolvedVersion:
 class VersionResolver:
     """Resolves names to versions. Thread-safe.
 
-    A new version is found at once. Any other change takes effect within a second; in this process, it takes effect at
-    once if `invalidate` is called.
+    A new version is found at once. Any other change takes effect within a second, here at once after `invalidate`.
     """
 
     def __init__(self, source: Sessions, *, timer: Callable[[], float] = time.monotonic) -> None:

@@ -1,5 +1,6 @@
 """Small charts as SVG: histograms of columns, and lines with steps. The style sheet has their colours."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 import espalier
+from service.web.filters import cell
 
 N_COLOURS = 8
 BINS = 12
@@ -96,17 +98,25 @@ def _binned(feature: espalier.Feature, column: Any) -> tuple[Sequence[str], Any]
         return [], np.full(len(column), -1)
     low, high = float(known.min()), float(known.max())
     if low == high:
-        return [_bound(feature, low)], np.where(np.isfinite(column), 0, -1)
-    edges = np.linspace(low, high, BINS + 1)
+        return [_bound(feature, low, 17)], np.where(np.isfinite(column), 0, -1)
+    edges = 2 * np.linspace(low / 2, high / 2, BINS + 1)  # the halves, because high - low may be infinite
     bins = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, BINS - 1)
-    names = [f"{_bound(feature, start)} to {_bound(feature, end)}" for start, end in pairwise(edges)]
+    bounds = [_bound(feature, edge, _digits(low, high)) for edge in edges.tolist()]
+    names = [f"{start} to {end}" for start, end in pairwise(bounds)]
     return names, np.where(np.isfinite(column), bins, -1)
 
 
-def _bound(feature: espalier.Feature, value: float) -> str:
+def _bound(feature: espalier.Feature, value: float, digits: int) -> str:
     if feature.kind is espalier.FeatureKind.DATETIME:
         return str(np.datetime64(int(value), "s"))
-    return f"{value:.4g}"
+    return cell(float(f"{value:.{digits}g}"))
+
+
+def _digits(low: float, high: float) -> int:
+    """Return how many significant digits show the edges of bins to a small part of the width of a bin."""
+    width = max(high / BINS - low / BINS, 5e-324)  # the smallest float, if the difference is lost
+    size = max(abs(low), abs(high))
+    return min(17, max(4, 2 + math.floor(math.log10(size)) - math.floor(math.log10(width))))
 
 
 def _counted(table: espalier.Dataset, bins: Any, n_bins: int) -> list[tuple[float, ...]]:

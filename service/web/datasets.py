@@ -11,14 +11,14 @@ from service.api.context import current_service
 from service.api.request_bodies import open_file
 from service.database.engine import read_session, transaction
 from service.database.tables import DataSet, Scope
-from service.errors import ServiceError, ValidationFailed
+from service.errors import PreconditionFailed, ServiceError, ValidationFailed
 from service.repositories import datasets as repository
 from service.repositories.pagination import page
 from service.usecases import datasets as usecases
 from service.usecases.datasets import read_upload, redeclared_data_set
 from service.web.filters import cell, cut, number
 from service.web.forms import labels_named, lines_of, moved, text_of_lines, whole_number
-from service.web.pages import cursor, pages, problem_of, render, see_other
+from service.web.pages import cursor, may_open, pages, problem_of, render, see_other
 
 SHOWN = 50
 COLUMNS_A_PAGE = 100
@@ -31,6 +31,7 @@ SUMMARIZED = 4  # categories in a summary
 NOTHING = ""  # the choice "none" of a menu
 ROWS_SHOWN = 10
 MAX_NOTICES = 100
+STALE = "the declaration has changed since this page was opened; nothing was changed now: here it is, change it again"
 CODED = ("nominal", "ordinal", "boolean")
 ENDINGS = ", ".join(ending for known in espalier.FORMATS.values() for ending in known.endings)
 
@@ -58,11 +59,14 @@ def data_sets() -> Response:
 
 @pages.page("/datasets", Scope.TRAIN, methods=("POST",))
 def upload() -> Response:
-    """Store an uploaded file as a data set."""
+    """Store an uploaded file as a data set; a caller who may not read it goes on to the form for a training."""
     try:
-        return see_other("data_set", data_set_id=_stored())
+        data_set_id = _stored()
     except (espalier.EspalierError, ServiceError) as error:
         return _list_page(problem_of(error, "data_sets"))
+    if may_open("data_set"):
+        return see_other("data_set", data_set_id=data_set_id)
+    return see_other("train", dataset=data_set_id)
 
 
 @pages.page("/datasets/<id:data_set_id>", Scope.READ)
@@ -76,13 +80,17 @@ def declare(data_set_id: str) -> Response:
     """Change the declaration of a data set."""
     service = current_service()
     with read_session(service.sessions) as session:
-        schema = espalier.Schema.from_dict(repository.find_data_set(session, data_set_id).declared)
+        row = repository.find_data_set(session, data_set_id)
+    shown = request.form.get("fingerprint", row.fingerprint)
+    if shown != row.fingerprint:
+        return _declaration_page(data_set_id, problem_of(PreconditionFailed(STALE), "data_set"), typed={})
+    schema = espalier.Schema.from_dict(row.declared)
     changes = _changes(schema, request.form)
     try:
         if changes:
             redeclared = redeclared_data_set(service.sessions, data_set_id, changes, settings=service.settings)
-            with redeclared as (new, was), transaction(service.sessions) as session:
-                usecases.redeclare_data_set(session, data_set_id, new=new, was=was)
+            with redeclared as (new, _), transaction(service.sessions) as session:
+                usecases.redeclare_data_set(session, data_set_id, new=new, was=shown)
     except (espalier.EspalierError, ServiceError) as error:
         places = {
             f"/columns/{number}": f"/columns/{schema.place(column['name'])}"
@@ -139,12 +147,13 @@ def _list_page(problem: Any = None) -> Response:
     )
 
 
-def _declaration_page(data_set_id: str, problem: Any = None) -> Response:
+def _declaration_page(data_set_id: str, problem: Any = None, *, typed: Mapping[str, str] | None = None) -> Response:
+    """Show a declaration with the `typed` values, by default those of the request."""
     with read_session(current_service().sessions) as session:
         row = repository.find_data_set(session, data_set_id)
         schema = espalier.Schema.from_dict(row.declared)
         rows = repository.load_rows(session, data_set_id, stop=ROWS_SHOWN)
-    typed = request.form
+    typed = request.form if typed is None else typed
     first = (_page_number() - 1) * COLUMNS_A_PAGE
     target = typed.get("target", _target_place(schema))
     places = range(len(schema.features))[first : first + COLUMNS_A_PAGE]

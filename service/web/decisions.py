@@ -1,6 +1,5 @@
 """Decisions: the list with filters, and the printable page of one decision, with its replay."""
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -11,17 +10,17 @@ from flask import Response, request
 import espalier
 from espalier import Fault
 from service.api.context import current_caller, current_service, find_with_version
-from service.database import DECISION_ID
 from service.database.engine import read_session, transaction
 from service.database.tables import Outcome, Scope
 from service.errors import ServiceError, ValidationFailed
 from service.repositories import decisions as repository
-from service.schemas.fields import NO_CURSOR
+from service.schemas.decisions import DecisionQuery
+from service.schemas.fields import load_members
 from service.usecases import decisions as usecases
 from service.usecases.outcomes import is_right, record_outcome
 from service.usecases.version_resolver import model_at_point
 from service.web.filters import largest_shares
-from service.web.forms import label_named, typed_value, whole_number
+from service.web.forms import label_named, typed_value
 from service.web.pages import pages, problem_of, render, see_other
 from service.web.tree_pictures import is_tree, picture
 
@@ -130,29 +129,17 @@ def _filter(typed: Mapping[str, str]) -> repository.Filter:
     Raises:
         ValidationFailed: There are faults; the error has all of them.
     """
-    faults: list[Fault] = []
-    text: dict[str, Any] = {name: typed.get(name) or None for name in ("label", "subject")}
-    text["model"] = typed.get("model", "").strip() or None
-    numbers: dict[str, Any] = {name: _whole(typed.get(name, ""), f"/{name}", faults) for name in ("version", "leaf")}
+    given = {name: typed[name] for name in ("label", "subject") if typed.get(name)}
+    given |= {name: typed[name].strip() for name in ("model", "version", "leaf") if typed.get(name, "").strip()}
+    if "cursor" in typed:
+        given["cursor"] = typed["cursor"]
+    members, faults = load_members(DecisionQuery(), given)
     times: dict[str, Any] = {
         f"{name}_time": _moment(typed.get(name, ""), f"/{name}", faults) for name in ("from", "to")
     }
-    faults += [
-        Fault(f"/{name}", "invalid", "must not contain the character NUL")
-        for name in text
-        if "\0" in (text[name] or "")
-    ]
-    if "cursor" in typed and not re.fullmatch(DECISION_ID, typed["cursor"]):
-        faults.append(Fault("/cursor", **NO_CURSOR))
     ValidationFailed.raise_for(faults)
-    return repository.Filter(**text, **numbers, **times, models=current_caller().models)
-
-
-def _whole(text: str, pointer: str, faults: list[Fault]) -> int | None:
-    number = whole_number(text)
-    if number is None and text.strip():
-        faults.append(Fault(pointer, "wrong_type", "must be a whole number"))
-    return number
+    wanted = {name: members[name] for name in ("model", "version", "label", "leaf", "subject")}
+    return repository.Filter(**wanted, **times, models=current_caller().models)
 
 
 def _moment(text: str, pointer: str, faults: list[Fault]) -> datetime | None:

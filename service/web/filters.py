@@ -14,11 +14,14 @@ MAX_SHOWN = 120  # characters of a name or a value in a table
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """Write a whole number in full, any other number with `digits` significant digits, and None as a dash."""
+    """Write a number with all digits before its point, and with `digits` significant digits if it has a fraction.
+
+    A float from 1e16 is written with an exponent, and None as a dash.
+    """
     if value is None:
         return "–"
-    if isinstance(value, int) or float(value).is_integer():
-        return f"{int(value):,}".replace(",", "\u202f")  # a narrow space without a line break
+    if isinstance(value, int) or (abs(value) < 1e16 and (float(value).is_integer() or abs(value) >= 10**digits)):
+        return f"{round(value):,}".replace(",", "\u202f")  # a narrow space without a line break
     return f"{value:.{digits}g}"
 
 
@@ -43,7 +46,7 @@ def cell(value: Any) -> str:
 
 def answer_text(answer: Mapping[str, Any]) -> str:
     """Write the label of an answer, or the value of a regression."""
-    return cell(answer["label"]) if "label" in answer else number(answer["value"], 6)
+    return cell(answer["label"] if "label" in answer else answer["value"])
 
 
 def quality(figures: Mapping[str, Any], accuracy: str = "accuracy") -> str:

@@ -45,7 +45,7 @@ def parameter_fields(
             label=info.name.replace("_", " "),
             pointer=f"{pointer}/{info.name}",
             options=_options(info),
-            default=compact(values.get(info.name, info.default)),
+            default=compact(values.get(info.name, getattr(parameters, info.name))),
             hint=info.meaning if _options(info) else f"{info.meaning}; {info.legal}",
             value=typed.get(f"{prefix}{info.name}", ""),
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import Response, g, render_template, stream_with_context
 
-from service.api.context import current_caller, current_service
+from service.api.context import current_caller, current_service, find_job
 from service.api.job_events import JobSnapshot, snapshot, stream
 from service.database.engine import read_session, transaction
 from service.database.tables import Job, JobEvent, Kind, Scope
@@ -38,8 +38,9 @@ def job_list() -> Response:
 @pages.page("/jobs/<id:job_id>", Scope.READ)
 def job(job_id: str, problem: Any = None) -> Response:
     """Show a job; the page of an unfinished job updates itself."""
+    with read_session(current_service().sessions) as session:
+        find_job(session, job_id, Scope.READ)
     current = snapshot(current_service().sessions, job_id, after=0)
-    current_caller().check_job(current.job, Scope.READ)
     return render("job.html", problem=problem, title=TITLES[current.job.kind], **_values(current, current.transitions))
 
 
@@ -74,9 +75,7 @@ def retry_job(job_id: str) -> Response:
 def _change(job_id: str, change: Callable[[Any, Job], object]) -> Response:
     try:
         with transaction(current_service().sessions) as session:
-            found = job_queue.find_job(session, job_id)
-            current_caller().check_job(found, Scope.TRAIN)
-            change(session, found)
+            change(session, find_job(session, job_id, Scope.TRAIN))
     except ServiceError as error:
         return job(job_id, problem_of(error, "job"))
     return see_other("job", job_id=job_id)

@@ -1,5 +1,6 @@
 """Try a model: a form with a field per attribute, the answer with its path, and a consultation by questions."""
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -110,7 +111,8 @@ def typed_row(model: espalier.Model, typed: Mapping[str, str]) -> dict[str, Any]
 def typed_cell(feature: espalier.Feature, text: str) -> Any:
     """Return the value of a field; None if it is empty.
 
-    Dates, unknown categories and, in numeric fields, texts that are not numbers stay texts; the prediction checks them.
+    In the field of a number or date, null is a missing value, too: the faults of these fields say so. Dates, unknown
+    categories and, in numeric fields, texts that are not numbers stay texts; the prediction checks them.
     """
     if not text.strip():
         return None
@@ -119,6 +121,8 @@ def typed_cell(feature: espalier.Feature, text: str) -> Any:
             return feature.categories[code]
         return label_named(text, feature.categories)
     text = text.strip()
+    if text == "null":
+        return None
     if feature.kind == espalier.FeatureKind.DATETIME:
         return text
     number = espalier.number_from_text(text)
@@ -180,11 +184,19 @@ def _range(scale: Any) -> str:
     return f"trained on about {low:.4g} to {high:.4g}"
 
 
-def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float, float | None]]:
-    """Return the name, contribution and Shapley value (or None) of the first `MAX_CONTRIBUTIONS` attributes."""
+def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float | None, float | None]]:
+    """Return the name, contribution (None: not on the path) and Shapley value of attributes, the largest first.
+
+    After `MAX_CONTRIBUTIONS` attributes, one entry has the number of the others and the sums of their values.
+    """
+    path = answer.get("contributions") or {}
     shapley_values = (answer.get("shap") or {}).get("contributions", {})
-    along_the_path = list((answer.get("contributions") or {}).items())
-    return [(name, value, shapley_values.get(name)) for name, value in along_the_path[:MAX_CONTRIBUTIONS]]
+    sizes = {name: max(abs(path.get(name, 0)), abs(shapley_values.get(name, 0))) for name in {**path, **shapley_values}}
+    names = sorted(sizes, key=lambda name: -sizes[name])
+    listed, others = names[:MAX_CONTRIBUTIONS], names[MAX_CONTRIBUTIONS:]
+    entries = [(name, path.get(name), shapley_values.get(name)) for name in listed]
+    sums = [math.fsum(values.get(name, 0) for name in others) for values in (path, shapley_values)]
+    return [*entries, *([(f"{len(others)} other attributes", sums[0], sums[1])] if others else [])]
 
 
 def _known(text: str, *, names: Collection[str]) -> dict[str, Any]:

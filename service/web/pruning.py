@@ -1,4 +1,8 @@
-"""Prune a version: a chart of the cost-complexity path to choose from, a preview, and a form for the other methods."""
+"""Prune a version: a chart of the cost-complexity path to choose from, a preview, and a form for the other methods.
+
+The form shows the path by the risk "error". If no other risk is chosen and alpha is neither typed nor selected, the
+step of the slider sets alpha, with or without scripts.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +26,7 @@ from service.web.versions import VERSION, loaded
 
 MAX_STEPS = 60  # steps of the path that are shown
 BY_PATH = "cost_complexity"
+RISK = "error"  # of the path
 HOLDOUTS = (("", "those of the training"), ("share", "a share of the rows"), ("dataset", "another data set"))
 
 
@@ -59,14 +64,19 @@ def pruning_form(name: str, number: int) -> Response:
     return _form_page("_prune.html", name, number, request.form)
 
 
+@pages.page(f"{VERSION}/prune/code", Scope.TRAIN, methods=("POST",))
+def pruning_code(name: str, number: int) -> Response:
+    """Show the request as code, as a part of the page."""
+    return render("_code.html", code=code_of("/v1/pruning-jobs", _pruning_request(name, number, request.form)))
+
+
 @pages.page(f"{VERSION}/prune/preview", Scope.READ)
 def pruning_preview(name: str, number: int) -> Response:
     """Show the tree with marks at the nodes that become leaves up to a step of the path, as a part of the page."""
     _, model = loaded(name, number)
-    path = espalier.pruning_path(model, "error")
+    path = espalier.pruning_path(model, RISK)
     steps = _steps(path)
-    step = whole_number(request.args.get("step", "")) or 0
-    alpha = steps[min(step, len(steps) - 1)].alpha
+    alpha = steps[_chosen(steps, request.args)].alpha
     mask = np.zeros(model.tree.n_nodes, dtype=np.bool_)
     mask[path.collapsed(path.place(alpha))] = True
     marked = frozenset(node for node in model.tree.remaining(mask).tolist() if mask[node])
@@ -74,9 +84,14 @@ def pruning_preview(name: str, number: int) -> Response:
 
 
 def _pruning_request(name: str, number: int, typed: Mapping[str, str]) -> dict[str, Any]:
+    """Return the request of the API that a form describes."""
     method = typed.get("method", BY_PATH)
     kind: Any = espalier.PRUNERS.get(method)
     params = {} if kind is None else typed_parameters(kind, typed, prefix="params.")
+    if steps := _steps_of_slider(loaded(name, number)[1], typed):
+        params = {"risk": RISK, **params}
+        if params["risk"] == RISK and "alpha" not in params and params.get("select") is None:
+            params["alpha"] = steps[_chosen(steps, typed)].alpha
     return {
         "model": name,
         "version": number,
@@ -90,9 +105,9 @@ def _form_page(template: str, name: str, number: int, typed: Mapping[str, str], 
     _, model = loaded(name, number)
     method = typed.get("method", BY_PATH)
     kind: Any = espalier.PRUNERS.get(method, espalier.PRUNERS[BY_PATH])
-    steps = _path_of(model) if method == BY_PATH else []
-    if method == BY_PATH and steps and not any(one.startswith("params.") for one in typed):
-        typed = {**typed, "params.alpha": repr(steps[0].alpha), "params.risk": "error"}
+    steps = _steps_of_slider(model, typed)
+    step = _chosen(steps, typed)
+    parameters = kind(alpha=steps[step].alpha, risk=RISK) if steps else kind()
     return render(
         template,
         name=name,
@@ -101,23 +116,30 @@ def _form_page(template: str, name: str, number: int, typed: Mapping[str, str], 
         problem=problem,
         methods=[(one, one.replace("_", " ")) for one in espalier.PRUNERS],
         method=method,
-        fields=parameter_fields(kind(), typed, prefix="params.", pointer="/params"),
+        fields=parameter_fields(parameters, typed, prefix="params.", pointer="/params"),
         holdouts=HOLDOUTS,
         data_sets=listed_data_sets(),
         steps=steps,
+        step=step,
         risk_name="errors" if model.schema.classes else "squared error",
         line=step_line([one.risk for one in steps], line_id="step-line") if len(steps) > 1 else None,
         code=code_of("/v1/pruning-jobs", _pruning_request(name, number, typed)),
     )
 
 
-def _path_of(model: espalier.Model) -> Sequence[Step]:
-    if not is_tree(model):
+def _steps_of_slider(model: espalier.Model, typed: Mapping[str, str]) -> Sequence[Step]:
+    """Return the steps of the slider; none for another method, or a version without a cost-complexity path."""
+    if typed.get("method", BY_PATH) != BY_PATH or not is_tree(model):
         return []
     try:
-        return _steps(espalier.pruning_path(model, "error"))
+        return _steps(espalier.pruning_path(model, RISK))
     except espalier.EspalierError:
         return []
+
+
+def _chosen(steps: Sequence[Step], typed: Mapping[str, str]) -> int:
+    """Return the place of the chosen step, by default 0; a place after the last one counts as the last."""
+    return max(0, min(whole_number(typed.get("step", "")) or 0, len(steps) - 1))
 
 
 def _steps(path: espalier.PruningPath) -> Sequence[Step]:

@@ -17,7 +17,7 @@ from service.repositories.pagination import page
 from service.schemas.jobs import TrainingJobRequest
 from service.usecases.training import plan_training
 from service.web.forms import parameter_fields, typed_parameters, typed_value
-from service.web.pages import pages, problem_of, render, see_other
+from service.web.pages import can, pages, problem_of, render, see_other
 
 NONE = "none"  # the choice "no pruning"
 MAX_LISTED = 200
@@ -106,7 +106,12 @@ def code_of(path: str, body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def listed_data_sets(*, chosen: str = "") -> list[tuple[str, str]]:
-    """Return the choices of a menu of data sets, newest first; add the id `chosen` if it is not among them."""
+    """Return the choices of a menu of data sets, newest first; add the id `chosen` if it is not among them.
+
+    The list is empty if the caller may not read data sets.
+    """
+    if not can(Scope.READ):
+        return []
     with read_session(current_service().sessions) as session:
         rows = page(session, DataSet, limit=MAX_LISTED).items
     named = [(row.id, f"{row.name[:60]} ({row.n_rows} rows, {row.created:%Y-%m-%d %H:%M})") for row in rows]
@@ -119,14 +124,14 @@ def _form_page(template: str, typed: Mapping[str, str], problem: Any = None) -> 
     method = typed.get("pruning", "")
     own = None if config.pruning is None else espalier.config_to_dict(config)["pruning"]["method"]
     pruner: Any = espalier.PRUNERS.get(method)
-    with read_session(current_service().sessions) as session:
-        names = [one.name for one in models.list_models(session, names=current_caller().models, limit=50).items]
     data_sets = listed_data_sets(chosen=typed.get("dataset", ""))
+    first = data_sets[0][0] if data_sets else ""
+    typed = {**typed, "preset": preset, "dataset": typed.get("dataset") or first}
     return render(
         template,
         typed=typed,
         problem=problem,
-        names=names,
+        names=_model_names(),
         data_sets=data_sets,
         preset=preset,
         presets=[(name, f"{name}: {sentence.partition(':')[0]}") for name, sentence in sentences.items()],
@@ -144,3 +149,10 @@ def _form_page(template: str, typed: Mapping[str, str], problem: Any = None) -> 
         holdouts=HOLDOUTS,
         code=code_of("/v1/training-jobs", training_request(typed)),
     )
+
+
+def _model_names() -> list[str]:
+    if not can(Scope.READ):
+        return []
+    with read_session(current_service().sessions) as session:
+        return [one.name for one in models.list_models(session, names=current_caller().models, limit=50).items]

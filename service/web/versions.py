@@ -125,11 +125,17 @@ def rows_of_node(name: str, number: int) -> Response:
         table = _stored_rows(session, row)
         if table is None:
             return render("_rows.html", rows=None)
-        leaves = np.asarray(espalier.predict_table(model, table).leaves)
-        places = np.flatnonzero((leaves >= node) & (leaves < node + int(model.tree.size[node])))
+        places, is_exact = _rows_at(model, table, node)
         shown = table.take(places[:ROWS_SHOWN]).rows()
     names = [feature.name for feature in table.schema.features][:50]
-    return render("_rows.html", rows=shown, places=places[:ROWS_SHOWN].tolist(), n_rows=len(places), names=names)
+    return render(
+        "_rows.html",
+        rows=shown,
+        places=places[:ROWS_SHOWN].tolist(),
+        n_rows=len(places),
+        is_exact=is_exact,
+        names=names,
+    )
 
 
 @pages.page(f"{VERSION}/files/<path:file>", Scope.READ)
@@ -295,6 +301,19 @@ def _stored_rows(session: Any, row: Version) -> espalier.Dataset | None:
     if data_set.n_rows * len(data_set.declared["columns"]) > MAX_CELLS:
         return None
     return datasets.load_data_set(session, row.data_set_id)
+
+
+def _rows_at(model: espalier.Model, table: espalier.Dataset, node: int) -> tuple[Any, bool]:
+    """Return the rows that reach a node, also with a part of their weight.
+
+    The second value is False if more rows may reach it, because a prediction lists at most `MAX_VISITS` paths.
+    """
+    answers, stop = espalier.predict_table(model, table), node + int(model.tree.size[node])
+    reaches, is_exact = (answers.leaves >= node) & (answers.leaves < stop), True
+    for place, answer in answers.several.items():
+        reaches[place] = any(node <= visit.leaf < stop for visit in answer.visits)
+        is_exact &= bool(reaches[place]) or len(answer.visits) == answer.n_visits
+    return np.flatnonzero(reaches), is_exact
 
 
 def _evaluations(model: espalier.Model, table: espalier.Dataset) -> Any:

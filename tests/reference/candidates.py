@@ -4,7 +4,7 @@ A candidate is (test, threshold, branch_of_category, branches); the order of the
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -196,9 +196,20 @@ def one_vs_rest(attribute: Attribute, known: Sample, target: Target, criterion: 
 def subset(attribute: Attribute, known: Sample, target: Target, criterion: str) -> Iterator[Candidate]:
     """Two groups of the categories that occur; branch 0 holds the first of them."""
     groups = by_category(attribute, known)
-    if len(groups) < 2:
-        return
-    for right in right_groups(groups, target):
+    if len(groups) > 1:
+        yield from in_two(attribute, groups, right_groups(groups, target))
+
+
+def every_subset(attribute: Attribute, known: Sample) -> Iterator[Candidate]:
+    """All divisions of the categories that occur into two groups; none if there are too many categories."""
+    groups = by_category(attribute, known)
+    if len(groups) <= EXHAUSTIVE_CATEGORIES:
+        yield from in_two(attribute, groups, all_right_groups(groups))
+
+
+def in_two(attribute: Attribute, groups: dict[int, Sample], found: Iterable[frozenset[int]]) -> Iterator[Candidate]:
+    """The candidates with these groups of categories in branch 1."""
+    for right in found:
         left_rows = [entry for category, rows in groups.items() if category not in right for entry in rows]
         right_rows = [entry for category, rows in groups.items() if category in right for entry in rows]
         branch_of_category = tuple(
@@ -213,8 +224,7 @@ def right_groups(groups: dict[int, Sample], target: Target) -> Iterator[frozense
     if target.kind == "number" or target.k <= 2:
         orders = [by_mean_response(groups, target)]
     elif len(present) <= EXHAUSTIVE_CATEGORIES:
-        for mask in range(1, 2 ** (len(present) - 1)):
-            yield frozenset(c for position, c in enumerate(present[1:]) if mask >> position & 1)
+        yield from all_right_groups(groups)
         return
     else:
         orders = [by_share_of_class(groups, target, c) for c in range(target.k)]
@@ -223,6 +233,12 @@ def right_groups(groups: dict[int, Sample], target: Target) -> Iterator[frozense
         for place in range(1, len(order)):
             side = frozenset(order[place:])
             yield frozenset(order[:place]) if present[0] in side else side
+
+
+def all_right_groups(groups: dict[int, Sample]) -> Iterator[frozenset[int]]:
+    others = list(groups)[1:]
+    for mask in range(1, 2 ** len(others)):
+        yield frozenset(c for position, c in enumerate(others) if mask >> position & 1)
 
 
 def by_mean_response(groups: dict[int, Sample], target: Target) -> list[int]:

@@ -47,6 +47,7 @@ class Task:
     target: Target
     config: Config
     root_weight: float
+    root_size: float
     root_variance: float
     validation: Table | None
 
@@ -93,8 +94,8 @@ def grow_columns(
     spread = scores.variance(sample, target) if target.kind == "number" else 0.0
     if config["validation_stop"] != (validation is not None):
         raise ValueError("validation_stop needs a validation table, and only validation_stop looks at one")
-    root_weight = scores.total(sample)
-    task = Task(tuple(columns), tuple(attributes), target, config, root_weight, spread, validation)
+    root_weight, root_size = scores.total(sample), scores.size(sample, target, config)
+    task = Task(tuple(columns), tuple(attributes), target, config, root_weight, root_size, spread, validation)
     root = Growing(sample, 0, frozenset(), leaf(sample, None, task))
     if validation is not None:
         root.validation = list(enumerate(validation.weights))
@@ -310,7 +311,7 @@ def guarded(offered: list[Split], admissible: list[Split], place: Place, task: T
 
     Nominal attributes with many categories do not count in the average, unless all attributes have many.
     """
-    bound = MANY_VALUED * task.root_weight * (1 - 1e-9)
+    bound = MANY_VALUED * task.root_size * (1 - 1e-9)
 
     def many_valued(attribute: Attribute) -> bool:
         return attribute.kind == "nominal" and attribute.k >= bound

@@ -127,6 +127,15 @@ def merged(tests: Sequence[Test], whole: Set[str] = frozenset()) -> dict[str, Me
     return found
 
 
+def floored(rule: dict[str, Merged], whole: Set[str]) -> dict[str, Merged]:
+    """The rule with whole bounds on the attributes `whole`, so that equal conditions on integers are the same."""
+
+    def down(end: float) -> float:
+        return math.floor(end) if math.isfinite(end) else end
+
+    return {name: (down(said[0]), down(said[1]), *said[2:]) if name in whole else said for name, said in rule.items()}
+
+
 def post_pruned(
     paths: Sequence[Path], training: Sequence[Row], judges: Sequence[Row], *, miss: Any, loss: Any, must_fall: bool,
     slack: float, whole: Set[str] = frozenset(),
@@ -141,7 +150,7 @@ def post_pruned(
     ordered: list[tuple[dict[str, Merged], Any, float, list[Test]]] = []
     for worst, _, tests, answer in sorted(made, key=lambda each: (round(each[0], 12), each[1])):
         says = merged(tests) or {}
-        if all(says != other or answer != its for other, its, _, _ in ordered):
+        if all(floored(says, whole) != floored(other, whole) or answer != its for other, its, _, _ in ordered):
             ordered.append((says, answer, worst, tests))
     weights = [0.0] * len(ordered)
     for values, _, weight in training:
@@ -202,10 +211,11 @@ def by_class(
     rows: Sequence[Row],
     classes: Sequence[Any],
     n_labels: dict[str, int],
+    whole: Set[str],
 ) -> tuple[list[tuple[dict[str, Merged], Any]], Any]:
     """C4.5RULES' second half on unweighted rows: all subsets of each class are tried, then classes put in order."""
     rules = [rule for rule in rules if rule[0]]
-    said = [rule for rule, _ in rules]
+    said = [floored(rule, whole) for rule, _ in rules]
     chosen = {}
     for label in classes:
         own = [rule for rule, answer in rules if answer == label]

@@ -1,11 +1,11 @@
 """The best split of one attribute at one node: which candidates are admissible, and their gains and scores."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tests.reference import scores
-from tests.reference.candidates import Attribute, Candidate, candidates
+from tests.reference.candidates import Attribute, Candidate, candidates, every_subset
 from tests.reference.scores import Config, Sample
 from tests.reference.table import Target
 
@@ -54,12 +54,26 @@ def best_split(attribute: Attribute, place: Place, target: Target, config: Confi
     known = [entry for entry in place.sample if attribute.values[entry[0]] is not None]
     unknown = [entry for entry in place.sample if attribute.values[entry[0]] is None]
     margin = least_side(attribute, known, target, config)
-    found = with_unknown(candidates(attribute, known, target, config), known, unknown, config)
-    tried = [pair for pair in found if admissible(pair[0], margin, target, config)]
+
+    def split_of(candidate: Candidate, branch: int) -> Split | None:
+        return measured(attribute, candidate, branch, unknown, place=place, target=target, config=config)
+
+    found = list(candidates(attribute, known, target, config))
+    if attribute.kind == "nominal" and config["nominal"] == "subset" and config["criterion"] != "absolute_error":
+        gains: dict[bool, list[float]] = {True: [], False: []}
+        for candidate, branch in with_unknown(found, [], unknown, config):
+            split = split_of(candidate, branch)
+            if split is not None:
+                gains[admissible(candidate, margin, target, config)].append(split.gain)
+        # The limit on the weight of a branch may exclude the best split of the categories' order.
+        if max(gains[False], default=-math.inf) > max(gains[True], default=-math.inf) + tie_of_gains(place, config):
+            found += every_subset(attribute, known)
+    pairs = with_unknown(found, known, unknown, config)
+    tried = [pair for pair in pairs if admissible(pair[0], margin, target, config)]
     best: Split | None = None
     worth = 0.0
     for candidate, branch in tried:
-        split = measured(attribute, candidate, branch, unknown, place=place, target=target, config=config)
+        split = split_of(candidate, branch)
         if split is None:
             continue
         value = ratio(split) if chosen_by_ratio(split, config) else split.gain
@@ -79,7 +93,7 @@ def least_side(attribute: Attribute, known: Sample, target: Target, config: Conf
 
 
 def with_unknown(
-    found: Iterator[Candidate], known: Sample, unknown: Sample, config: Config
+    found: Iterable[Candidate], known: Sample, unknown: Sample, config: Config
 ) -> Iterator[tuple[Candidate, int]]:
     """Each candidate and the branch of its unknown rows, -1 where they are set aside.
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.dataset import Dataset
 from espalier.data.declaration import declare
-from espalier.data.inference import dataset_of_columns
+from espalier.data.inference import dataset_of_columns, dataset_with_warnings
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.readers.arff import read_arff
 from espalier.data.readers.arrow import read_arrow, read_parquet
@@ -61,7 +61,7 @@ def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **d
         **declared: As in `dataset_from_columns`. A declared kind overrides the column's type in the file.
 
     Raises:
-        DataError: The stream is not a table in this format; also for the reasons in `dataset_from_columns`.
+        DataError: `form` is no format, the stream is not a table in it, or as in `dataset_from_columns`.
         SchemaError: The declaration is wrong.
         TooLarge: The table exceeds a limit, or a line of CSV is longer than 16 MiB.
         MemoryError: A Parquet file or an Arrow stream needs more memory than there is.
@@ -99,22 +99,24 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
 
 
 def as_dataset(table: Any, **declared: Any) -> Dataset:
-    """Return `table` itself if it is a `Dataset`; otherwise read it with `dataset_from_arrow`."""
-    return table if isinstance(table, Dataset) else dataset_from_arrow(table, **declared)
+    """Return `table` if it is a `Dataset`; else read it as `dataset_from_arrow` does, and warn of changed values."""
+    return table if isinstance(table, Dataset) else dataset_with_warnings(columns_of_frame(table), declare(**declared))
 
 
 def attributes_of(table: Any, schema: Schema) -> Dataset:
     """Return a data set of those columns of `table` that are attributes of `schema`. Other columns are not read.
 
+    Changed values give a warning, as in `as_dataset`.
+
     Raises:
         DataError: The table has none of the attributes, or as in `dataset_from_arrow`.
     """
     like = Schema(schema.attributes, schema.missing_values)
-    names = [feature.name for feature in like.features]
+    names = {feature.name for feature in like.features}
     if not isinstance(table, Dataset):
         columns = columns_of_frame(table, names)
         check_has_attributes([column.name for column in columns], schema)
-        return dataset_of_columns(columns, declare(like=like))
+        return dataset_with_warnings(columns, declare(like=like))
     check_has_attributes([feature.name for feature in table.schema.features], schema)
     pairs = [pair for pair in zip(table.schema.features, table.columns, strict=True) if pair[0].name in names]
     return Dataset(Schema(tuple(feature for feature, _ in pairs)), tuple(column for _, column in pairs))
@@ -178,7 +180,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
 def read_source(
     source: Source, form: str, *, limits: Limits = UNLIMITED, bytes_in_memory: int | None = None, **declared: Any
 ) -> Dataset:
-    """Read a data set. If its cells have more than `bytes_in_memory` bytes, its columns are memory-mapped."""
+    """Read a data set. Except for JSON, columns are memory-mapped if all cells exceed `bytes_in_memory` bytes."""
     if form not in FORMATS:
         raise DataError([Fault("", "unknown_format", f"the format must be one of {', '.join(FORMATS)}")])
     read = FORMATS[form].read

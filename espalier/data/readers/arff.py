@@ -10,8 +10,7 @@ r"""ARFF, the format of Weka.
     sunny, 85, "2024-05-01 12:00", 'it\'s dry'             ? is a missing value
     {1 70, 3 x, 2 "2024-05-02 09:30"}                      sparse: a cell left out is 0, or the first category
 
-The case of keywords and types does not matter. A sparse row must give every text and date. Relational attributes and
-weights are refused.
+Keywords and types ignore case. A sparse row must give all texts and dates. Relations and weights are refused.
 """
 
 import re
@@ -120,8 +119,7 @@ def read_arff(source: Source, assembler: TableAssembler) -> Iterator[Block]:
     """Yield the blocks of an ARFF file in UTF-8.
 
     Raises:
-        DataError: The file is not ARFF or has no rows, a type cannot be read, a row has a wrong number of cells, or a
-            category is not listed.
+        DataError: The file is not ARFF or has no rows, a type, the number of cells or a category is not legal.
     """
     lines = _lines(source)
     attributes = [

@@ -20,11 +20,10 @@ from espalier.data.column import (
     UnreadableError,
     column_from_ticks,
     column_of_categories,
-    finer_instants,
     plain_cell,
 )
 from espalier.data.limits import Limits
-from espalier.data.notices import Notice
+from espalier.data.notices import Notice, finer_instants
 from espalier.data.readers.source import Source
 from espalier.data.schema import FeatureKind
 from espalier.errors import DataError, Fault, pointer, within

@@ -122,7 +122,7 @@ def parse_columns(
 
 
 def _column(name: str, chunks: Any, missing_values: Sequence[str]) -> RawColumn | None:
-    """Return a column of numbers or texts; None if a number is not finite, since a text such as NaN may be a label."""
+    """Return a column of numbers or texts; None if `chunks` holds a float that is not finite: NaN may be a label."""
     arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
     if arrow.types.is_string(chunks.type):
         absent = compute.is_in(chunks, value_set=arrow.array(["", *missing_values], arrow.string()))

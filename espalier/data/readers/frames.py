@@ -27,7 +27,7 @@ def columns_of_frame(table: Any, names: Collection[str] | None = None) -> list[R
     dates, boolean if all categories are booleans, else nominal, even if the categories are numbers.
 
     Raises:
-        DataError: `table` is no such table, two columns have the same name, or a type, such as times, is not read.
+        DataError: `table` is no such table, two columns have one name, or a type, such as time of day, is not read.
     """
     if not is_frame(table):
         message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"

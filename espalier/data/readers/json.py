@@ -70,7 +70,7 @@ def json_rows(content: bytes | str) -> list[Mapping[str, Any]]:
 
 
 def read_ndjson(source: Source, assembler: TableAssembler) -> Iterator[Block]:
-    """Yield the blocks of a table whose lines are JSON objects. Empty lines are skipped.
+    """Yield the blocks of a table whose lines are JSON objects. Blank lines are skipped.
 
     Raises:
         DataError: There are no rows, or a line is not a JSON object.

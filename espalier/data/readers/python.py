@@ -60,8 +60,8 @@ def dataset_from_columns(
     """Read a data set from columns of JSON values, all of the same length.
 
     Args:
-        columns: The columns by name. A column is a list of numbers, texts, true, false and None, or a one-dimensional
-            numpy array of numbers (NaN is missing), booleans, dates, texts or Python objects.
+        columns: The columns by name. A column is a list of numbers, texts, true, false, date objects and None, or a
+            one-dimensional numpy array of numbers (NaN is missing), booleans, dates, texts or Python objects.
         target: Name of the column to learn. It overrides the target of the schema.
         schema: A declaration (see `espalier.data.schema.parse_declaration`). The kind of an undeclared column is
             inferred: numbers are numeric, booleans boolean, date objects datetime, all others nominal. If no column is
@@ -78,7 +78,7 @@ def dataset_from_columns(
         limits: Limits on the size of the table.
 
     Raises:
-        DataError: There are no rows, a declared column does not exist, or cells do not fit their kind.
+        DataError: There are no rows, a declared column does not exist or has two roles, or cells do not fit their kind.
         SchemaError: The declaration, a column's name or a category is not legal.
         TooLarge: The table exceeds a limit.
     """

@@ -2,8 +2,8 @@
 
 Wachter, Mittelstadt and Russell (2017), *Counterfactual explanations without opening the black box*. A leaf is a box:
 an interval or a set of categories for each attribute. The cost of reaching a box is a sum over attributes, so the
-nearest point of the box is found attribute by attribute. Each further test can only raise the cost. The search follows
-the cheapest path first, so the first leaf that it reaches with a wanted answer is the nearest one.
+nearest point of the box is found attribute by attribute. Except for small margins at thresholds, no further test lowers
+the cost. The search follows the cheapest path first, so the first leaf with a wanted answer is the nearest one.
 
 If a missing value divides the row, or a surrogate decides, the search tries both choices: the value stays missing, or
 it becomes known. A changed row is proposed only if the model predicts a wanted answer for this row.
@@ -32,10 +32,8 @@ from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 
-MAX_VISITED: Final = 400_000
-"""The search ends when predictions of changed rows have visited this many leaves; that takes about a second."""
-Changed = Sequence[tuple[int, float]]
-"""Pairs of an attribute's index and its new encoded value."""
+MAX_VISITED: Final = 100_000
+"""The search ends when predictions of changed rows have visited this many leaves; that takes one or two seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Change:
 
     Attributes:
         attribute: The attribute.
-        before: The row's value in JSON, in the form of `after`, seen in training or not; None if the value is missing.
+        before: The row's value in JSON, in the form of `after`, even if training did not see it; None if it is missing.
         after: The proposed value.
         distance: Distance between `before` and `after`; see `espalier.explanation.counterfactuals.value_domains`.
         cost: The distance times the attribute's cost.
@@ -69,7 +67,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """The nearest changed row that reaches one leaf, or one rule, with a wanted answer.
+    """The nearest changed row to which one leaf, or one rule, gives a wanted answer.
 
     Attributes:
         changes: The changes in the order of the schema's attributes. All other values stay, even missing ones.
@@ -109,9 +107,9 @@ class Counterfactuals:
     Attributes:
         prediction: The answer to the row itself.
         proposals: At most one per leaf (or rule); empty if no legal change leads to a wanted answer.
-        complete: True if the search found every counterfactual, or as many as requested. Otherwise, the search stopped
-            early in a very large model, or a missing or unseen value divides the row or makes a surrogate decide. Then
-            more counterfactuals may exist, even nearer ones.
+        complete: True if the search found every counterfactual, or as many as requested. Otherwise, more may exist,
+            even nearer ones: the search stopped early in a very large model; or a missing value or a category unseen at
+            a test may divide the row or make a surrogate decide.
     """
 
     prediction: Prediction
@@ -145,17 +143,15 @@ def counterfactuals(
         model: A tree or a list of rules; not a tree whose leaves are linear models.
         row: An object of attribute names and JSON values.
         label: The wanted class; None for any class but the predicted one.
-        value_range: Required for a regression: the least and the greatest wanted number. One of the two may be None,
-            which means no limit.
+        value_range: Required for a regression: the least and the greatest wanted number; one may be None (no limit).
         immutable: Names of attributes that must not change.
         costs: By attribute name, a factor of at least 0 for distances; by default the model's `attribute_costs`, or 1.
-        spans: By name of a numeric or date attribute, the difference that counts as a distance of 1; by default, the
-            range of the training values.
+        spans: By name of a numeric or date attribute, the difference that counts as 1 (default: the training range).
         missing: The strategy for missing values, as in `espalier.predict`.
         most: Maximum number of proposals, 1 to 100.
 
     Raises:
-        RowError: The row has faults; each has a path ``/{attribute}``.
+        RowError: The row is no object (path ""), or has faults, each with a path ``/{attribute}``.
         ConfigError: An argument is not legal, or the row has the wanted answer already.
         NotApplicable: The leaves are linear models.
 
@@ -187,7 +183,7 @@ def counterfactuals(
     domains = value_domains(model, encoded.values, given, spans=request.spans)
     is_wanted = request.are_wanted(predictor.value, own)
     graph: Graph = (
-        TreeGraph(model, predictor, encoded.values, is_wanted)
+        TreeGraph(model, encoded.values, is_wanted, request.fixed)
         if isinstance(predictor, TreePredictor)
         else RuleGraph(model, predictor, encoded.values, is_wanted)
     )
@@ -204,29 +200,33 @@ def _nearest(
 ) -> Counterfactuals:
     """Return the first proposals of a search, one per leaf; `own` is the answer to the row itself."""
     proposals: dict[int, Counterfactual] = {}
-    answered: set[tuple[tuple[int, float], ...]] = set()
+    answered = {frozenset[tuple[int, float]]()}  # the unchanged row has its own answer
     n_visited = 0
     for values in search.answers():
-        changed = tuple(sorted(values.items()))
-        if changed in answered:
+        if (changed := frozenset(values.items())) in answered:
             continue
         answered.add(changed)
-        others = {search.domains[place].feature.name: search.domains[place].label(value) for place, value in changed}
+        domains = ((search.domains[place], value) for place, value in changed)
+        others = {domain.feature.name: domain.label(value) for domain, value in domains}
         answer = predictor.answer(predictor.encode({**row, **others}))
         number = answer.code if answer.value is None else answer.value
         if request.are_wanted(np.array([number]), own)[0]:
-            proposals.setdefault(answer.leaf, _proposal(search, row, own, changed, answer))
+            proposals.setdefault(answer.leaf, _proposal(search, row, own, values, answer))
         n_visited += answer.n_visits
         if len(proposals) == request.most or n_visited >= MAX_VISITED:
-            return Counterfactuals(own, tuple(proposals.values()), complete=len(proposals) == request.most)
-    return Counterfactuals(own, tuple(proposals.values()), complete=search.graph.is_exact and not search.stopped)
+            complete = len(proposals) == request.most
+            break
+    else:
+        complete = search.graph.is_exact and not search.stopped
+    # The search adds up the costs before later tests move a number a little nearer to its threshold.
+    return Counterfactuals(own, tuple(sorted(proposals.values(), key=lambda each: each.cost)), complete)
 
 
 def _proposal(
-    search: BestFirstSearch, row: Mapping[str, Any], own: Prediction, changed: Changed, answer: Prediction
+    search: BestFirstSearch, row: Mapping[str, Any], own: Prediction, values: dict[int, float], answer: Prediction
 ) -> Counterfactual:
     changes = []
-    for place, value in changed:
+    for place, value in sorted(values.items()):
         domain = search.domains[place]
         before = domain.label(domain.own) if domain.given else None
         if domain.feature.name in own.row.unseen:

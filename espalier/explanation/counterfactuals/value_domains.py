@@ -8,25 +8,28 @@ known value and a missing or unseen one.
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from espalier.arrays import Places
 from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT, instant_text, parse_instant
 from espalier.data.labels import MAX_INTEGER, Label
 from espalier.data.missing_values import MissingValues
 from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.steps import shown_value
 from espalier.model.model import Model
-from espalier.model.node_tests import NUMERIC, UNKNOWN
+from espalier.model.node_tests import NOMINAL, NUMERIC, UNKNOWN
 from espalier.model.preparation import MAX_SPAN, Scale
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
 
 MARGIN: Final = 1e-6
 """Largest excess of a proposed number over a threshold, as a share of the span; used if `Scale.step` is 0."""
+NEARNESS: Final = 1e-3
+"""Largest excess as a share of the threshold, or of its difference from the row's number if that is larger."""
 LARGEST: Final = sys.float_info.max
 MICROSECOND: Final = 1e-6
 
@@ -48,6 +51,10 @@ class Box(NamedTuple):
         """Return the intersection."""
         return Box(max(self.above, other.above), min(self.at_most, other.at_most), self.codes & other.codes)
 
+    def plus(self, codes: int) -> "Box":
+        """Return the box with more codes; `codes` has a bit for each."""
+        return Box(self.above, self.at_most, self.codes | codes)
+
     def has_values(self, feature: Feature) -> bool:
         """Return whether the box contains a value of the attribute."""
         if feature.coded:
@@ -59,30 +66,32 @@ EVERYTHING: Final = Box()
 NOTHING: Final = Box(math.inf, -math.inf, 0)
 
 
-def branch_box(tree: Tree, feature: Feature, node: int, branch: int, *, with_unseen: bool) -> Box:
-    """Return the set of known values that `node` sends to `branch`.
-
-    `with_unseen`: whether categories that no training row had at this test take this branch.
-    """
-    test = tree.test[node]
-    if test == UNKNOWN:
-        return EVERYTHING if branch == 0 else NOTHING
-    if test == NUMERIC:
-        threshold = float(tree.threshold[node])
-        if feature.coded:
-            return codes_up_to(threshold, len(feature.categories), below=branch == 0)
-        return Box(at_most=threshold) if branch == 0 else Box(above=threshold)
-    codes = tree.codes(node)
-    takes = (codes == branch) | (codes < 0) if with_unseen else codes == branch
-    return Box(codes=int.from_bytes(np.packbits(takes, bitorder="little").tobytes(), "little"))
+def branch_boxes(tree: Tree, feature: Feature, node: int, branches: Iterable[int]) -> Iterator[Box]:
+    """Yield, for each of `branches`, the known values that `node` sends there; without categories unseen at `node`."""
+    test, threshold = tree.test[node], float(tree.threshold[node])
+    if test == NOMINAL:
+        codes, start = tree.codes_by_branch(node)
+        yield from (Box(codes=bits_of(codes[start[branch] : start[branch + 1]])) for branch in branches)
+    elif test == UNKNOWN:
+        yield from (NOTHING if branch else EVERYTHING for branch in branches)
+    elif feature.coded:
+        yield from (codes_up_to(threshold, len(feature.categories), below=branch == 0) for branch in branches)
+    else:
+        yield from (Box(above=threshold) if branch else Box(at_most=threshold) for branch in branches)
 
 
-def bits_of(numbers: Iterable[int]) -> int:
+def unseen_codes(tree: Tree, node: int) -> int:
+    """Return the categories that no training row had at a nominal test, as bits of codes; 0 at any other node."""
+    return bits_of(np.flatnonzero(tree.codes(node) < 0)) if tree.test[node] == NOMINAL else 0
+
+
+def bits_of(numbers: Sequence[int] | Places) -> int:
     """Return the integer in which the bits with these numbers are set."""
-    bits = 0
-    for number in numbers:
-        bits |= 1 << number
-    return bits
+    if len(numbers) == 1:
+        return 1 << int(numbers[0])
+    bits = np.zeros(max(numbers, default=-1) + 1, np.bool_)
+    bits[np.asarray(numbers, np.intp)] = True
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
 def codes_up_to(threshold: float, n_categories: int, *, below: bool) -> Box:
@@ -121,7 +130,7 @@ class ValueDomain:
         return min(abs(value / 2 - self.own / 2) / (self.scale.span / 2), LARGEST)
 
     def nearest(self, box: Box) -> float | None:
-        """Return the box's legal value nearest to `own`, or to the middle without `own`; None if no value is legal."""
+        """Return the box's legal value nearest to `own` (if unknown, to the range's middle); None if none is legal."""
         if not box.has_values(self.feature):
             return None
         if self.feature.coded:
@@ -164,7 +173,7 @@ class ValueDomain:
         return float(min(nearest, key=lambda code: (abs(code - goal), code)))
 
     def _first(self, box: Box) -> float | None:
-        """Return the least legal value above the box's lower end, or one near it if `step` is 0; None without one."""
+        """Return the least legal value above the box's lower end (if `step` is 0, one near that end), or None."""
         step, is_date = self.scale.step, self.feature.kind is FeatureKind.DATETIME
         if box.above == -math.inf:
             return EARLIEST_INSTANT if is_date else -LARGEST
@@ -180,7 +189,9 @@ class ValueDomain:
         return value if value <= (LATEST_INSTANT if is_date else LARGEST) else None
 
     def _just_above(self, box: Box) -> float:
-        top = min(box.above + MARGIN * self.scale.span, box.at_most, LARGEST)
+        own = self.own if math.isfinite(self.own) else box.above
+        size = max(abs(box.above), abs(box.above - own)) or 1.0
+        top = min(box.above + min(MARGIN * self.scale.span, NEARNESS * size), box.at_most, LARGEST)
         aim = box.above + (top - box.above) / 2
         for digits in range(1, 18):
             value = float(f"{aim:.{digits}g}")
@@ -208,13 +219,13 @@ def value_domains(
 ) -> tuple[ValueDomain, ...]:
     """Return the domain of each attribute for an encoded row.
 
-    If the model has no scale for an attribute, the attribute's thresholds give one. For `given`, see `ValueDomain`.
-    `spans` replaces spans of the model, by attribute name: the difference that counts as a distance of 1.
+    If the model has no scale for a number or date, the attribute's thresholds give one. For `given`, see `ValueDomain`.
+    `spans`: by attribute name, the difference that counts as a distance of 1, instead of the model's span.
     """
     scales = model.preparation.scales or (None,) * len(values)
     missing, domains = MissingValues.of(model.schema.missing_values), []
     for place, feature in enumerate(model.schema.attributes):
-        scale = scales[place] or (Scale(1.0, 0.0, 0.0) if feature.coded else _scale_of_thresholds(model, place))
+        scale = scales[place] or _scale_of_thresholds(model, place)
         span = spans.get(feature.name, scale.span) or 1.0
         unit = Scale(span, scale.middle, scale.step)
         domains.append(ValueDomain(feature, values[place], given[place], unit, missing))
@@ -222,9 +233,7 @@ def value_domains(
 
 
 def _scale_of_thresholds(model: Model, place: int) -> Scale:
-    bounds = _thresholds(model, place)
-    if not bounds:
-        return Scale(1.0, 0.0, 0.0)
+    bounds = _thresholds(model, place) or [0.0]
     low, high = min(bounds), max(bounds)
     span = min(2.0 * (high / 2 - low / 2), MAX_SPAN) if high > low else abs(low)
     return Scale(span, low / 2 + high / 2, 0.0)

@@ -44,7 +44,7 @@ cdef class SplitSearch:
     cdef public bint places_unknown
     cdef public double known_weight, unknown_weight, known_size, unknown_size, margin, offset, scale, tie
     cdef public bint found
-    cdef public double gain, best
+    cdef public double gain, best, excluded
 
 
 cdef class Sums(Arguments):

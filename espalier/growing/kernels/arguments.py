@@ -65,12 +65,13 @@ class SplitSearch:
     The attribute's value is present in the *known rows* of the node and missing in the *unknown rows*.
     paid: whether a node above tests the attribute, so that its cost is paid already.
     n_present: number of the attribute's categories that occur in the node.
-    places_unknown: whether each split is tried several times, with the unknown rows in one branch after the other.
+    places_unknown: whether each split is tried with the unknown rows in each of its branches in turn.
     known_weight, unknown_weight: weight of the known and of the unknown rows of the node.
     known_size, unknown_size: the same weights with class weights divided out. margin: least size of a branch.
     offset, scale: the gain of a split is ``offset + scale * sum of the terms of its branches``.
     found: whether a split is found. gain: the gain of the best split so far. best: its gain or gain ratio, by which
-    splits are compared. tie: splits that differ by at most this are equal.
+    splits are compared. tie: splits that differ by at most this are equal. excluded: the largest gain of a split of
+    categories in two groups that is rejected, as a branch is too light.
     """
 
 

@@ -172,7 +172,7 @@ def reset_categories(work, rows, branches, chosen, start, stop):
 
 
 def set_fallback(branches, learned):
-    """Set the fallback: the heaviest branch if `learned` is -1, else `learned`. Add the unknown weight to `learned`."""
+    """Set the fallback: the heaviest branch if `learned` is -1, else `learned`, which also gets the unknown weight."""
     branches.fallback = learned
     if learned >= 0:
         branches.weight[learned] += branches.unknown_weight
@@ -181,7 +181,7 @@ def set_fallback(branches, learned):
 
 
 def heaviest(weights):
-    """Return the index of the largest weight, the first of equal ones."""
+    """Return the index of the largest weight; of weights equal up to `ROUNDING`, the first."""
     best: cython.int = 0
     for branch in range(1, weights.shape[0]):
         if weights[branch] > weights[best] * (1.0 + ROUNDING):

@@ -94,7 +94,7 @@ class RowSequences:
 class Branches:
     """The branches of the current node. `most` is the largest number of branches of a node.
 
-    n: number of branches. fallback: the branch of rows with unknown value, -1 if such rows go down all branches.
+    n: number of branches. fallback: the branch of unknown rows, -1 if they go down every branch with known rows.
     of_row: int32 (n_rows), the branch of each row, -1 if it has none because its value is unknown.
     of_code: int32 (n_categories), the branch of each category of a subset split, -1 between uses.
     weight: float64 (most), weight of the known rows of each branch; unknown_weight is added to branch INT_UNKNOWN.

@@ -8,11 +8,7 @@ import cython
 from cython.cimports.espalier.growing.kernels.general_tree import split_rows
 from cython.cimports.espalier.growing.kernels.node_statistics import start_root
 from cython.cimports.espalier.growing.kernels.partition import partition_order, partition_rows
-from cython.cimports.espalier.growing.kernels.splits.choose_split import (
-    find_candidates,
-    must_stop,
-    set_context,
-)
+from cython.cimports.espalier.growing.kernels.splits.choose_split import find_candidates, must_stop, set_context
 
 
 def begin_root(growth):

@@ -212,9 +212,9 @@ def sum_products(fit):
 def fit_and_drop(fit):
     """Fit all regressors, leave out those with too large coefficients, then drop others while the model improves.
 
-    Each drop removes the regressor with the smallest coefficient. The model improves if SSE/SSE_full·(n − p_full) + 2p
-    falls. SSE is the weighted sum of squared residuals, n the node's weight, and p the number of coefficients plus 1.
-    "full" is the model before the first such drop. Writes the remaining regressors and their standardised coefficients.
+    Each drop removes the coefficient of smallest magnitude. The model improves if SSE/SSE_full·(n − p_full) + 2p falls.
+    SSE is the weighted sum of squared residuals, n the node's weight, and p the number of coefficients plus 1. "full"
+    is the model before the first such drop. Writes the remaining regressors and their standardised coefficients.
     Returns the SSE. If SSE_full is 0 or not finite, no regressor remains, and the mean's SSE is returned.
     """
     fit.n_kept = fit.n_active

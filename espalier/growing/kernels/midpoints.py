@@ -1,4 +1,4 @@
-"""Midpoints between two neighbouring values of an attribute, which are the thresholds of its tests."""
+"""Midpoints between two neighbouring values of an attribute: the thresholds of its tests."""
 
 import cython
 

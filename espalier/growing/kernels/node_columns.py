@@ -1,7 +1,7 @@
 """Columns of the general grower's tables that Python reads; `node_columns.pxd` holds all of them for kernels.
 
-Only kernels use the following columns. PARENT is the parent. PAID_LINK is the nearest ancestor that is the first on its
-path to test its attribute, or -1. LOWEST and HIGHEST are the least and the greatest target of a node in a regression.
+Only kernels use the following columns. PARENT is the parent. PAID_LINK is the nearest ancestor whose attribute is
+not tested above it, or -1. LOWEST and HIGHEST are the least and the greatest target of a node in a regression.
 """
 
 from typing import Final

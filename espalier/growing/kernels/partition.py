@@ -34,8 +34,7 @@ def partition_order(rows, branches, order, start, stop, base, needed):
 def _partition(rows, branches, sequence, has_weights, start, stop):
     """Write the rows ``start:stop`` of a sequence to `spare`, branch by branch. Rows that go to leaves are left out.
 
-    The rows of a branch stay in order. A row with an unknown value goes to every branch with known rows, weighted by
-    the branch's share.
+    The rows of a branch stay in order. A row with branch -1 goes to every branch with known rows, times its share.
     """
     _place_branches(branches)
     for at in range(start, stop):

@@ -22,8 +22,8 @@ def write_codes(bits, codes, counts):
     """Write the code of each row. Return how many bits the values need.
 
     If values need at most 32 bits, a code is all of these bits, and codes are ordered like the values. Otherwise a code
-    is the upper 32 of the bits. bits: uint64 (n), the bits of the float64 values, none missing. codes: uint32 (n),
-    written. counts: uint32 (3, 2048), written: the number of codes with each value of each digit.
+    is the upper 32 of the needed bits. bits: uint64 (n), the bits of the float64 values, none missing. codes:
+    uint32 (n), written. counts: uint32 (3, 2048), written: the number of codes with each value of each digit.
     """
     with cython.nogil:
         zeros, least, below, above = _span(bits)
@@ -36,7 +36,7 @@ def write_codes(bits, codes, counts):
 
 
 def sort_rows(n_bits, codes, counts, order, near, far):
-    """Sort the rows of a column by their codes, and rows with equal codes by their numbers.
+    """Sort the rows of a column by code, and rows with equal codes by row number.
 
     n_bits, codes, counts (changed): from `write_codes`. order: uint32 (n), written. near, far: uint64 (n), scratch.
     """

@@ -62,7 +62,7 @@ def partition_validation(growth, node, first_new, start, stop, base):
 
 
 def _share_of_branch(growth, node, row, branch):
-    """Return a row's share in a branch: SHARE if the row's value is unknown and there is no fallback, else 0 or 1."""
+    """Return a row's share in a branch: SHARE if neither the test nor a fallback assigns the row, else 0 or 1."""
     attribute = growth.nodes.ints[node, column.FEATURE]
     value = growth.work.validation.codes[attribute, row]
     test = growth.nodes.ints[node, column.TEST]

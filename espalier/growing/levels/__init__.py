@@ -1,1 +1,1 @@
-"""Growing trees from tables larger than memory: level by level, with one column in memory at a time."""
+"""Growing trees from tables larger than memory, level by level. Each worker loads one column at a time."""

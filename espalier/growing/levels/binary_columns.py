@@ -1,7 +1,7 @@
 """Columns of the binary grower: their candidates, marks (see `grow_levels`) and partitions. See also `general_columns`.
 
-A sorted column is stored in two files: its codes and its order, in the format of `BinaryColumns.orders`. A coded
-column is stored in one file of bytes. The rows of a node are a range of each order::
+A sorted column is stored in two files: its codes and its order, in the format of `BinaryColumns.orders`. Its file of
+values is empty. A coded column is stored in one file of bytes. The rows of a node are a range of each order::
 
     level 0   | all rows                                   |
     level 1   | right branch         | left branch         |      the last child first; leaves have no rows
@@ -105,7 +105,7 @@ class BinaryWorker(ColumnWorker):
         self._begin()
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
-        """Return the split candidates of this worker's columns at some open nodes; `places` are their indexes."""
+        """Return the candidates of this worker's columns at the open nodes with these places."""
         self._advance(levels)
         shape = len(places), len(self.attributes), 1
         ints, reals = np.zeros(shape, np.int64), np.full(shape, np.nan)
@@ -163,7 +163,7 @@ class BinaryWorker(ColumnWorker):
     def _load(self, attribute: int) -> tuple[Array, Array]:
         """Return the codes of an attribute, and the order that its split search reads.
 
-        The order has the rows by ascending value if the attribute is sorted, and by number if it is coded.
+        Within a node, rows are ordered by value if the attribute is sorted, and by row number if it is coded.
         """
         if self._n_codes[attribute] is not None:
             return self._store.read(f"cells-{attribute}", np.uint8), self._master()

@@ -1,7 +1,7 @@
 """Columns of the general grower: their candidates, marks (see `grow_levels`) and partitions. See also `binary_columns`.
 
-The result of every method depends only on the training data and on the levels that the caller gives. Each method first
-updates the state (which rows belong to which open node) to these levels, from the root if necessary.
+The results of a worker depend only on the training data, the configuration and the caller's arguments. Each public
+method first updates the state (which rows belong to which open node) to the given levels, from the root if necessary.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,9 +2,9 @@
 
 At each level, the workers compute the candidates of the *open* nodes, which may still be split. The best candidate of a
 node is chosen as in the in-memory grower. The worker that holds the candidate's column splits the node, and all workers
-get the *mark*: the new nodes and each row's branch. If a node has few cells (rows times columns), its rows are copied
-instead, and its subtree is grown in memory. The tree equals that of the in-memory grower to the last bit, since the
-same kernels see the same rows in the same order.
+get the *mark*: the new nodes and each row's branch. If a node has few cells (rows times columns) and `Method.may_copy`
+is true, its rows are copied instead, and its subtree is grown in memory. The tree equals that of the in-memory grower
+to the last bit, since the same kernels see the same rows in the same order.
 
 The *place* of an open node is its index in the list of the open nodes of its level.
 """
@@ -49,7 +49,7 @@ class ScanResult:
 
 
 class Worker(Protocol):
-    """A worker holds some columns, the target and the weights. Results depend only on these and the levels so far."""
+    """A worker holds some columns, the target and the weights. Its results depend only on these and the arguments."""
 
     @property
     def attributes(self) -> tuple[int, ...]:
@@ -178,7 +178,7 @@ class Growing:
 
         Raises:
             Cancelled: The progress was stopped.
-            DataError: The tree is too large.
+            DataError: The tree is too large, or the work folder cannot be written to.
         """
         self.progress.begin("growing")
         root, open_nodes = self.workers[0].root()

@@ -1,4 +1,4 @@
-"""The result of a level: the split of each open node, and the branch of each of its rows.
+"""The result of a level: for each open node a mark (split and branches of the rows), a subtree, or nothing (a leaf).
 
 The levels so far, the prepared columns, the target and the weights determine everything else. So a lost worker can be
 replaced, and an interrupted training can continue::

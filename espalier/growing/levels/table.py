@@ -116,7 +116,7 @@ def grow_by_levels(data: TrainingData, config: TrainingConfig, progress: Progres
 
     Raises:
         Cancelled: The progress was stopped.
-        DataError: The tree is too large.
+        DataError: The tree is too large, or the work folder cannot be written to.
     """
     progress.begin("sorting")
     parameters, store, max_rows = grow_parameters(data, config), options.store, options.max_rows_sorted

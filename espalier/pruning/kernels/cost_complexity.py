@@ -60,7 +60,7 @@ def weakest_links(parent, size, is_leaf, risk, slack):
 
 
 def earliest_above(parent, step):
-    """Return the least `step` of each node's ancestors, and for the root the largest int64. Both are int64 (n)."""
+    """Return the least `step` of each node's ancestors, and for the root the largest int64: int64 (n), like `step`."""
     result = np.empty(parent.shape[0], np.int64)
     earliest: cython.longlong[::1] = result
     earliest[0] = np.iinfo(np.int64).max

@@ -35,12 +35,12 @@ class RowsAtLeaves:
 class Distribution:
     """Rows that are distributed over a tree, their sums at each node, and the result of the last distribution.
 
-    values: float64 (n_rows, n_attributes), numbers or codes of categories, NaN if missing. target: float64 (n_rows),
-    numbers or class codes (below 0 for none of the classes). answers: float64 (n_nodes), the node values, which only a
-    regression needs. renew: how the branch shares of a test change when rows reach it (see `constants`).
+    values: float64 (n_rows, n_attributes), numbers or codes of categories, NaN if missing or unseen. target: float64
+    (n_rows), numbers or class codes (below 0 if the class is unknown). answers: float64 (n_nodes), the node values,
+    which only a regression needs. renew: how the branch shares of a test change when rows reach it (see `constants`).
 
-    sums: float64 (n_nodes, width), written. For a classification: the weight of each class, then of rows of none of the
-    classes. For a regression: the sums of w, w·d, w·d² and w·d⁴; w is a row's weight, d = target - answers[node]. If
+    sums: float64 (n_nodes, width), written. For a classification: the weight of each class, then of rows of unknown
+    class. For a regression: the sums of w, w·d, w·d² and w·d⁴; w is a row's weight, d = target - answers[node]. If
     parts are marked, these columns sum whole rows only, and as many further columns sum parts of rows. divides: bool
     (n_nodes), written if parts are marked: whether a row goes down several branches at the node.
     """
@@ -72,7 +72,7 @@ def distribute_rows(state, start, rows, weights, n_rows, shares, known_before, m
 
     rows: int32; the first `n_rows` arrive at `start`. weights: float64, of these rows. shares: float64, branch shares
     in the order of ``tree.child``, updated according to ``renew`` at every test that rows reach. known_before: float64
-    (n_nodes) or None, the weight at each node of rows that are not in `rows` but also count for renewed shares.
+    (n_nodes) or None; at each node, the weight of rows outside `rows` that also count for renewed shares.
     marks_parts: whether parts of rows are stored as ``~row``; `rows` may have such entries, too.
     """
     if state.row.shape[0] < n_rows:
@@ -174,7 +174,7 @@ def make_room(state, n_arrived, first, lacking):
 def choose_branches(state, split, first, n_parts):
     """Write the branch of each row part of a node, -1 for all branches. Return how many parts go down all branches.
 
-    For each branch, add the number of its parts to ``count``, and the weight that counts for its share to ``known``.
+    For each branch, add to ``count`` the parts that take only this branch, and to ``known`` the weight for its share.
     """
     feature = state.tree.feature[split]
     n_unknown: cython.longlong = 0
@@ -209,7 +209,7 @@ def partition_parts(state, n_parts, shares, base, n_branches, marks_parts):
     """Write the row parts of a node ordered by branch.
 
     A part whose branch is -1 is divided among the branches by their shares, from ``shares[base]`` on. marks_parts:
-    whether such a part is written as ``~row``. ``count`` holds the index where each branch begins; on return, its end.
+    whether such a part is written as ``~row``. ``count[b]``: index at which branch b begins and, on return, ends.
     """
     for part in range(n_parts):
         branch, row, weight = state.branch[part], state.own_row[part], state.own_weight[part]

@@ -17,7 +17,7 @@ def added_errors(weight, errors, confidence, z, quantile):
     weight, errors: the weight of all rows and of the misclassified rows. confidence: probability that the true error
     rate is above the limit; above 0.5, nothing is added. z: the normal quantile for `confidence`, or C4.5's
     approximation. quantile: EXACT (without z), NORMAL (Wilson's limit with continuity correction), or C45: like NORMAL,
-    but if errors + 0.5 ≥ weight, 0.67 of the correctly classified weight is added, as in C4.5 release 8.
+    but if errors ≥ 1 and errors + 0.5 ≥ weight, 0.67 of the correctly classified weight is added, as in C4.5 release 8.
     """
     if confidence > 0.5 or weight <= 0.0:
         return 0.0

@@ -88,7 +88,7 @@ def sum_holding(holds, rows, weight, is_own, sums):
 
 
 def changed_lengths(chosen, bits, gained, lost, covered, total, share, lengths):
-    """Compute the description lengths of the chosen rules after one change: a rule removed, or another rule added.
+    """Compute for each rule the description length of the chosen rules with this rule removed or, if not chosen, added.
 
     chosen: bool (rules). bits: float64 (rules). share: the factor on the bits of rules. lengths: float64 (rules),
     written. gained, lost: float64 (2, rules), the covered weight that adding a rule gains, and that removing it loses.

@@ -64,8 +64,7 @@ def prune_to_leaves(tree, shape, stats, limit, stop):
 
     shape: int32 (n), written. stats: float64 (n, n_classes). stop: float64 (2); pruning ends early if stop[1] is not 0.
 
-    Returns two arrays: the replaced nodes, int32 (steps); the estimated errors of each one's subtree, and of the node
-    as a leaf, float64 (steps, 2).
+    Returns two arrays: the replaced nodes, int32 (steps); estimated errors as subtree and as leaf, float64 (steps, 2).
     """
     n_nodes = shape.shape[0]
     n_steps = 0
@@ -163,7 +162,7 @@ def visit_nodes(state, frame, stop):
 
 
 def replace_node(state, node, branch, below, as_leaf, as_branch):
-    """Replace a node by its branch, or by a leaf if `branch` is -1, and record the step.
+    """Replace a node by one of its branches, or by a leaf if `branch` is -1, and record the step.
 
     branch: the number of the branch's first node. below, as_leaf, as_branch: the estimated errors of the subtree, of
     the node as a leaf, and of the branch with all rows of the node.
@@ -222,8 +221,7 @@ def estimated_errors(stats, n_classes, limit):
 def errors_of_branch(state, frame, place, largest_at, highest):
     """Return the estimated errors of a node's heaviest branch with all rows of the node.
 
-    If the estimate with some of the rows is above `highest`, that estimate is returned: it would not fall if the other
-    rows were added.
+    If the estimate with some of the rows is above `highest`, it is returned: it would not fall with the other rows.
     """
     largest = frame.order[largest_at]
     own_first, own_last = frame.lo[largest_at], frame.lo[largest_at + frame.size[largest_at]]
@@ -373,8 +371,7 @@ def write_figures(state):
 def mark_parts(state, frame, branch):
     """Mark the rows that go down several branches now, but did not before a node was replaced.
 
-    frame: the frame of the node, which keeps the row parts from before. branch: the frame of the branch that replaced
-    the node.
+    frame: the frame of the node, which keeps the row parts from before. branch: that of the branch that replaced it.
     """
     for part in range(branch.row.shape[0]):
         if branch.row[part] < 0:

@@ -18,11 +18,16 @@ function show_step(slider) {
   const row = rows[Number(slider.value)];
   if (!row) return;
   rows.forEach((one) => one.classList.toggle("differs", one === row));
-  document.getElementById(slider.dataset.fills).value = row.dataset.alpha;
   document.getElementById(slider.dataset.says).textContent = row.dataset.says;
   const line = document.getElementById(slider.dataset.line);
   if (line) for (const end of ["x1", "x2"]) line.setAttribute(end, row.dataset.x);
   slider.setAttribute("aria-valuetext", row.dataset.says);
+}
+
+function fill_step(slider) {
+  const row = document.querySelectorAll(`#${slider.dataset.steps} tbody tr`)[Number(slider.value)];
+  document.getElementById(slider.dataset.fills).value = row.dataset.alpha;
+  document.getElementById(slider.dataset.risk).value = "error";
 }
 
 function start(root) {
@@ -36,6 +41,8 @@ document.addEventListener("click", (event) => {
   if (event.target.closest("[data-print]")) window.print();
 });
 document.addEventListener("input", (event) => {
-  if (event.target.matches("input[data-steps]")) show_step(event.target);
+  if (!event.target.matches("input[data-steps]")) return;
+  show_step(event.target);
+  fill_step(event.target);
 });
 document.addEventListener("DOMContentLoaded", () => start(document));

@@ -134,3 +134,61 @@ def test_a_least_number_of_rows_is_refused_where_rows_have_weights() -> None:
     inputs, classes, _ = table(50)
     with pytest.raises(EstimatorError, match="set min_weight_leaf, which adds up weights"):
         TreeClassifier(min_samples_leaf=3).fit(inputs, classes, np.full(50, 2.0))
+
+
+TWO = ([[1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"preset": "reptree"}, "n_samples=2 is too few to hold out rows"),
+        ({"pruning": {"method": "reduced_error"}}, "the configuration stops or prunes by held-out rows"),
+        ({"validation_stop": True}, "the configuration stops or prunes by held-out rows"),
+    ],
+    ids=str,
+)
+def test_lacking_validation_rows_are_named_as_the_argument_that_gives_them(parameters: Any, reason: str) -> None:
+    with pytest.raises(EstimatorError) as caught:
+        TreeClassifier(**parameters).fit(*TWO)
+    [fault] = caught.value.faults
+    assert fault.path == "/validation"
+    assert "must be given, as in fit(..., validation=(X, y))" in fault.message
+    assert reason in fault.message
+    assert TreeClassifier(**parameters).fit(*TWO, validation=([[0.0], [3.0]], [0, 1])).model_.training.held_out
+
+
+def test_training_rows_are_refused_as_validation_rows() -> None:
+    with pytest.raises(EstimatorError, match=r"^/validation: is the training data itself: give other rows$"):
+        TreeClassifier().fit(*TWO, validation=TWO)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"criterion": "absolute_error"}, "risk must be error: a tree grown by absolute_error does not keep"),
+        ({"criterion": "poisson"}, "risk must be error: a tree grown by poisson does not keep"),
+        ({"preset": "m5"}, "method must be model_tree if leaf is linear"),
+    ],
+    ids=str,
+)
+def test_a_ccp_alpha_and_a_pruning_path_are_refused_if_the_tree_keeps_no_impurity(parameters: Any, reason: str) -> None:
+    inputs, _, numbers = table(50)
+    for ask in (
+        TreeRegressor(**parameters, ccp_alpha=0.1).fit,
+        TreeRegressor(**parameters).cost_complexity_pruning_path,
+    ):
+        with pytest.raises(EstimatorError) as caught:
+            ask(inputs, np.abs(numbers))
+        [fault] = caught.value.faults
+        assert fault.path == "/ccp_alpha"
+        assert f"must be 0: set pruning, whose {reason}" in fault.message
+
+
+def test_a_pruning_that_is_not_legal_is_refused_by_its_own_name() -> None:
+    inputs, _, numbers = table(50)
+    pruning = {"method": "cost_complexity", "alpha": 0.1}
+    with pytest.raises(EstimatorError, match=r"^/pruning/risk: must be error"):
+        TreeRegressor(criterion="absolute_error", pruning=pruning).fit(inputs, numbers)
+    legal = TreeRegressor(criterion="absolute_error", pruning=pruning | {"risk": "error", "alpha": 1e9})
+    assert legal.fit(inputs, numbers).get_n_leaves() == 1

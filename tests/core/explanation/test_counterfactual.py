@@ -20,7 +20,7 @@ from espalier import (
     train,
 )
 from espalier.model.preparation import Preparation, Scale
-from tests.core.every_row import answer as answer_slowly, as_cells, nodes_of, with_strategy
+from tests.core.every_row import answer as answer_slowly, as_cells, as_row, nodes_of, with_strategy
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, mixed_rows, plant, roots, walk
 from tests.core.proposals import SPAN, WHOLE, changed, measured
 from tests.core.rule_lists import rule_lists
@@ -175,6 +175,47 @@ def test_a_number_goes_just_beyond_the_threshold_or_onto_it():
         ].to_dict(),
         "text": "if length were 2 instead of 5 then a",
     }
+
+
+def test_one_number_far_away_does_not_move_a_proposal_away_from_its_threshold():
+    numbers = (0.1, 0.2, 0.3, 0.45, 0.7, 1e9)
+    pairs = [(x, z) for x in numbers for z in (0.1, 0.9)]
+    rows = [{"x": x, "z": z, "y": "p" if x < 0.25 and z < 0.5 else "q"} for x, z in pairs]
+    model = train(dataset_from_rows(rows, target="y"), "cart")
+    found = counterfactuals(model, {"x": 0.1, "z": 0.1}, costs={"x": 1e7, "z": 1})
+    near, far = found.proposals
+    assert near.text == "if x were 0.2501 instead of 0.1 then q"  # at most a thousandth above the threshold 0.25
+    assert near.cost == pytest.approx((0.25 - 0.1) * 1e7 / 1e9, rel=1e-2)
+    assert far.changes[0].attribute.name == "z"
+    near_data = train(dataset_from_rows(rows[:-2], target="y"), "cart")
+    by_hand = counterfactuals(near_data, {"x": 0.1, "z": 0.1}, spans={"x": 1e9}, immutable=["z"])
+    assert 0.25 < by_hand.proposals[0].changes[0].after <= 0.25 * 1.001
+
+
+def test_a_number_just_above_zero_is_no_subnormal_one():
+    model = measured(MIXED, Cut(0, 0.0, (A, B)))
+    (found,) = counterfactuals(model, WHOLE).proposals  # the row's own number is the threshold
+    assert 1e-9 < found.changes[0].after <= SPAN / 1e6
+
+
+@given(data=st.data(), step=st.sampled_from([0.0, 1.0]))
+def test_where_a_row_ends_at_tests_of_its_missing_values_the_nearest_point_of_each_class_is_found(data, step):
+    root, row = data.draw(roots(MIXED)), data.draw(mixed_rows())
+    ending, cells = with_strategy(root, "stop"), cells_as_given(MIXED, row)
+    model = measured(MIXED, root, step)
+    own = predict(model, [row], missing="last_prediction")[0].code
+
+    def other_class(point):
+        code = answer_slowly(MIXED, ending, as_cells(MIXED, as_row(MIXED, point)))
+        return None if code == own else (code,)
+
+    expected = cheapest(grid(MIXED, root, step), cells, answer=other_class, prices=gowers(MIXED, cells))
+    found = counterfactuals(model, row, most=100, missing="last_prediction")
+    assert found.complete
+    costs = {}
+    for proposal in found.proposals:
+        costs.setdefault((proposal.prediction.code,), proposal.cost)
+    assert costs == pytest.approx(expected, abs=CLOSE)
 
 
 def test_a_box_without_a_whole_number_is_not_proposed():

@@ -1,6 +1,8 @@
 """Changes asked of trained models, and requests that are refused."""
 
+import itertools
 import math
+import random
 
 import pytest
 
@@ -66,9 +68,85 @@ def test_linear_leaves_are_refused_with_what_to_do():
 
 def test_a_search_that_is_given_up_says_so(monkeypatch):
     root = Cut(0, 0.0, (A, Cut(0, 1.0, (A, B))))
-    monkeypatch.setattr(search, "MAX_TESTS", 1)
+    monkeypatch.setattr(search, "MAX_EDGES", 1)
     found = counterfactuals(measured(MIXED, root), {**WHOLE, "length": -4})
     assert (found.proposals, found.complete) == ((), False)
+
+
+def squares(n_categories):
+    """A tree of two tests, each with a branch for every category; it has a leaf for every pair."""
+    pairs = itertools.product(range(n_categories), repeat=2)
+    classes = {(n_categories - 1, n_categories - 1): "q"}
+    rows = [{"a": f"a{i}", "b": f"b{j}", "y": classes.get((i, j), "rp"[(i + j) % 2])} for i, j in pairs]
+    fields = {"min_weight_leaf": 0.0, "collapse": False, "average_gain_guard": False, "missing": "fractional"}
+    return train(dataset_from_rows(rows, target="y"), "c45", pruning=None, **fields)
+
+
+def test_an_answer_is_proposed_before_tests_of_the_same_cost_are_followed(monkeypatch):
+    model = squares(4)
+    # Of the root, four branches lead to a wanted answer; of the next test, two.
+    monkeypatch.setattr(search, "MAX_EDGES", 4 + 2)
+    found = counterfactuals(model, {"a": "a0", "b": "b0"}, most=2)
+    assert [each.text for each in found.proposals] == [f"if b were b{to} instead of b0 then p" for to in (1, 3)]
+    assert found.complete
+    more = counterfactuals(model, {"a": "a0", "b": "b0"}, most=3)
+    assert (more.proposals, more.complete) == (found.proposals, False)
+
+
+def test_the_unchanged_row_is_not_predicted_again(monkeypatch):
+    model = squares(6)
+    # If only a or only b is given, six leaves answer. This happens 6 + 6 times, before both are given.
+    monkeypatch.setattr(counterfactual, "MAX_VISITED", 2 * 6 * 6 + 3)
+    assert len(counterfactuals(model, {}, most=1).proposals) == 1
+
+
+def test_costs_ascend_where_a_later_test_moves_a_number_nearer_to_its_threshold():
+    for seed in range(50, 60):
+        drawn = random.Random(seed)
+        numbers = [drawn.choice([1, -1]) * 10.0 ** drawn.randint(-310, 307) for _ in range(30)]
+        rows = [{"x": x, "z": drawn.choice(numbers), "y": drawn.choice("pqr")} for x in numbers]
+        model = train(dataset_from_rows(rows, target="y"), "cart")
+        costs = [each.cost for each in counterfactuals(model, {"x": numbers[0], "z": numbers[1]}, most=100).proposals]
+        assert costs == sorted(costs)
+
+
+def unseen_below(missing):
+    """Below a = x, no training row has b = w; together, the leaves below answer r, although each alone does not."""
+    cells = [("xup", 5), ("xur", 4), ("xvq", 5), ("xvr", 4), ("zus", 9), ("zvs", 9), ("zws", 9)]
+    rows = [dict(zip("aby", letters, strict=True)) for letters, times in cells for _ in range(times)]
+    return train(dataset_from_rows(rows, target="y"), "cart", missing=missing)
+
+
+def test_a_category_at_which_the_row_ends_is_proposed():
+    model, row = unseen_below("fractional"), {"a": "x", "b": "u"}
+    assert predict(model, [{**row, "b": "w"}], missing="last_prediction")[0].label == "r"
+    found = counterfactuals(model, row, label="r", missing="last_prediction")
+    assert [each.text for each in found.proposals] == ["if b were w instead of u then r"]
+    assert found.complete
+    fixed = counterfactuals(model, row, label="r", missing="last_prediction", immutable=["b"])
+    assert (fixed.proposals, fixed.complete) == ((), True)
+
+
+def test_where_another_category_would_divide_the_row_nobody_says_that_there_is_no_other_change():
+    model, row = unseen_below("fractional"), {"a": "x", "b": "u"}
+    assert predict(model, [{**row, "b": "w"}])[0].label == "r"
+    assert not counterfactuals(model, row, label="r").complete
+    assert counterfactuals(model, row, label="r", immutable=["b"]).complete
+    # Below a = z, training has seen every category.
+    assert counterfactuals(model, {"a": "z", "b": "u"}, label="r", immutable=["a"]).complete
+    assert counterfactuals(model, row, label="r", missing="majority").complete
+
+
+def test_where_a_surrogate_would_decide_another_category_nobody_says_that_there_is_no_other_change():
+    cells = [("xu1p", 5), ("xv2q", 4), ("xv1q", 1), ("zu1s", 9), ("zv2s", 9), ("zw1s", 9)]
+    rows = [dict(zip("abcy", letters, strict=True)) for letters, times in cells for _ in range(times)]
+    model, row = train(dataset_from_rows(rows, target="y"), "cart", missing="surrogate"), {"a": "x", "b": "u", "c": 2}
+    assert predict(model, [row])[0].label == "p"
+    assert predict(model, [{**row, "b": "w"}])[0].label == "q"  # c decides
+    found = counterfactuals(model, row, label="q", immutable=["a"])
+    assert [each.text for each in found.proposals] == ["if b were v instead of u then q"]
+    assert not found.complete
+    assert counterfactuals(model, row, label="q", immutable=["a", "b"]).complete
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,10 @@ from espalier import (
     FeatureKind,
     Role,
     Schema,
+    TooLarge,
     dataset_from_rows,
     explain,
+    explain_each,
     extract_rules,
     predict,
     render_explanation,
@@ -170,6 +172,20 @@ def test_of_many_ways_the_heaviest_hundred_are_told_and_all_are_counted():
     assert document["baseline"] + sum(document["contributions"].values()) == pytest.approx(max(shares))
     lighter = 1 - sum(-weight for weight, _ in heaviest)
     assert f"with weight {lighter:.4g} in all: 51 more paths" in render_explanation(explanation)
+
+
+def test_a_limit_of_steps_counts_the_paths_that_are_not_listed_like_those_that_are():
+    root = B
+    for number in range(149):
+        root = Cut(0, float(number), (A, root))
+    model = plant(MIXED, root)
+    (whole,) = explain_each(model, [{}])
+    n_listed = sum(map(len, whole.paths))
+    assert (len(whole.paths), whole.prediction.n_visits) == (100, 150)
+    for rows, n_counted in ([{}], n_listed * 3 // 2), ([{}, {"length": 1.0}, {}], 2 * (n_listed * 3 // 2)):
+        assert len(explain_each(model, rows, most_steps=n_counted)) == len(rows)
+        with pytest.raises(TooLarge, match=f"at most {n_counted - 1} are allowed"):
+            explain_each(model, rows, most_steps=n_counted - 1)
 
 
 def test_a_single_path_is_not_listed_twice():

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import espalier
+from espalier.model.tree import Tree
 
 N_CATEGORIES = 3000
 MAX_LISTED = 100  # the promise of the API's document
@@ -48,3 +49,22 @@ def test_a_few_categories_are_listed_as_ever() -> None:
     [explanation] = espalier.explain(espalier.train(data, "cart"), [{"c": "a"}])
     assert explanation.to_dict()["path"][0]["set"] == ["a", "b"]
     assert "n_more" not in explanation.to_dict()["conditions"][0]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda model: espalier.counterfactuals(model, {"c": "c0"}),
+        lambda model: espalier.explain(model, [{"c": "c0"}], detail="full"),
+        espalier.extract_rules,
+    ],
+    ids=["counterfactuals", "explain", "extract_rules"],
+)
+def test_the_categories_of_a_test_are_not_read_again_for_each_branch(work, monkeypatch) -> None:
+    rows = [{"c": f"c{code}", "y": "no" if code % 3 else "yes"} for code in range(200)]
+    model = espalier.train(espalier.dataset_from_rows(rows, target="y"), "id3")
+    assert model.tree.n_leaves == 200
+    read, codes = [], Tree.codes
+    monkeypatch.setattr(Tree, "codes", lambda tree, node: (read.append(node), codes(tree, node))[1])
+    work(model)
+    assert 0 < len(read) < 20

@@ -77,11 +77,25 @@ def test_a_class_weight_is_each_row_of_the_class_so_many_times_where_no_leaf_has
     data: st.DataObject,
 ) -> None:
     table = data.draw(tables(kind="class", weights=WHOLE))
+    # The average gain guard has a limit, too: from 0.3·n categories on, an attribute does not count in the average.
     limits = {"min_weight_leaf": None, "min_weight_split": None, "window": None, "max_surrogates": 0}
+    limits["average_gain_guard"] = False
     factors = {code: data.draw(st.sampled_from([1.0, 2.0, 3.0])) for code in range(table.target.k)}
     config = data.draw(configs(table, **limits, class_weight=factors))
     counts = [w * factors[int(code)] for w, code in zip(table.weights, table.target.values, strict=True)]
     same(table, repeated(table, counts), config, {**config, "class_weight": None})
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.1, 2.0])
+def test_one_weight_for_all_classes_does_not_move_c45_s_limit_on_categories(factor: float) -> None:
+    # 10 rows: from 3 categories on, an attribute does not count in the average gain; a has 5, b 3, d 2.
+    rows = ["v5xwp", "v1xwq", "v3xup", "v3xup", "v1xvp", "v0xvq", "v5xuq", "v4xwq", "v1xuq", "v5zvp"]
+    data = espalier.dataset_from_rows(
+        [{"a": row[:2], "d": row[2], "b": row[3], "y": row[4]} for row in rows], target="y"
+    )
+    plain = espalier.train(data, "c45", pruning=None, max_depth=1)
+    weighted = espalier.train(data, "c45", pruning=None, max_depth=1, class_weight={"p": factor, "q": factor})
+    assert shape(weighted.tree) == shape(plain.tree)
 
 
 @pytest.mark.parametrize(("name", "kind"), EVERY_PRESET)

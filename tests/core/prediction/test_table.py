@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow
 import pytest
 from hypothesis import example, given, strategies as st
 
@@ -15,6 +16,7 @@ from espalier import (
     Role,
     RowError,
     Schema,
+    TooLarge,
     dataset_from_columns,
     dataset_from_rows,
     evaluate,
@@ -22,13 +24,14 @@ from espalier import (
     leaf_prediction,
     permutation_importances,
     predict,
+    predict_each,
     predict_table,
     prune,
     rule_of,
     train,
     with_missing_strategy,
 )
-from tests.core.planted import MIXED, NUMBERS, mixed_rows, plant, roots
+from tests.core.planted import MIXED, NUMBERS, Cut, Leaf, mixed_rows, plant, roots
 from tests.core.prediction.test_apply import table
 
 
@@ -116,6 +119,19 @@ def test_the_missing_values_of_the_model_are_missing_in_a_data_set_that_was_read
     assert asked.rows() == cells
     assert_same(model, asked, cells)
     assert predict_table(model, asked).missing.tolist() == [[True, False, False]] * 2
+
+
+@pytest.mark.parametrize("ask", [predict_each, predict_table])
+def test_rows_that_take_several_branches_have_no_more_paths_than_allowed(ask):
+    above = Cut(2, 0.0, (Leaf((1.0, 2.0, 0.0)), Leaf((0.0, 2.0, 1.0))))
+    model = plant(MIXED, Cut(0, 0.0, (Leaf((3.0, 0.0, 0.0)), above)))
+    size = model.schema.attributes[2].categories[0]
+    rows = [{"length": 1.0, "size": size}] * 9 + [{}, {"size": size}, {"length": 1.0}, {"length": -1.0}]
+    n_paths = 3 + 2 + 2  # of the rows with several
+    asked = as_table(model, rows)
+    assert len(getattr(ask(model, asked, most_paths=n_paths), "leaves", rows)) == len(rows)
+    with pytest.raises(TooLarge, match=r"too many paths .* at most 6 are allowed"):
+        ask(model, asked, most_paths=n_paths - 1)
 
 
 def test_a_sentence_of_an_answer_is_that_of_its_explanation():
@@ -216,3 +232,31 @@ def with_classes(feature):
 def exact(label):
     """A label of a schema: whole numbers beyond 2^53 are texts."""
     return str(label) if isinstance(label, int) and abs(label) > 2**53 else label
+
+
+class CountedName(str):
+    """A name that counts how often it is compared."""
+
+    __slots__ = ()
+    n_comparisons = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        CountedName.n_comparisons += 1
+        return str.__eq__(self, other)
+
+
+def test_the_columns_of_a_wide_table_are_found_without_a_search_for_each():
+    n_columns = 200
+    columns = {f"c{place}": [1.0, 2.0] for place in range(n_columns)}
+    model = train(dataset_from_columns(columns | {"y": ["p", "q"]}, target="y"), "cart")
+    features = [Feature(CountedName(feature.name), feature.kind) for feature in model.schema.attributes]
+    for wide_table in (
+        Dataset(Schema(tuple(features)), tuple(np.array([1.0, 2.0]) for _ in features)),
+        pyarrow.table(columns),
+    ):
+        wide = replace(model, schema=Schema((*features, model.schema.target)))
+        CountedName.n_comparisons = 0
+        assert predict_table(wide, wide_table).labels() == ["p", "q"]
+        # A linear search for each column would compare 20,000 times.
+        assert CountedName.n_comparisons < 20 * n_columns

@@ -4,6 +4,7 @@ import json
 import math
 from statistics import pvariance
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 
@@ -136,7 +137,7 @@ def test_by_the_pessimistic_estimate_the_rules_are_the_twin_s(root, training):
         miss=twin.wrong, loss=twin.pessimistic(0.25), must_fall=False, slack=1e-9, whole={"size"},
     )  # fmt: skip
     n_labels = {feature.name: len(feature.categories) for feature in MIXED.attributes}
-    expected, otherwise = twin.by_class([each[:2] for each in shortened], rows, MIXED.classes, n_labels)
+    expected, otherwise = twin.by_class([each[:2] for each in shortened], rows, MIXED.classes, n_labels, {"size"})
     assert [(canonical(rule), MIXED.classes[rule.value]) for rule in pruned.rules] == expected
     losses = {repr(each[:2]): each[2] for each in shortened}
     assert [1 - rule.estimate for rule in pruned.rules] == pytest.approx([losses[repr(each)] for each in expected])
@@ -346,6 +347,43 @@ def test_a_list_that_does_worse_than_its_tree_says_so():
     assert pruned.model.notes[1] == "1 rule can never answer: it follows a rule that holds for every row"
     assert pruned.model.notes[2].startswith("the list does worse than the tree: validation errors 22 instead of 18;")
     assert (pruned.trace["before"]["estimate"], pruned.trace["after"]["estimate"]) == (18, 22)
+
+
+def test_rules_whose_bounds_divide_the_categories_in_the_same_way_are_one():
+    schema = {
+        "columns": [
+            {"name": "x", "kind": "numeric"},
+            {"name": "size", "kind": "ordinal", "categories": ["S", "M", "L"]},
+            {"name": "y", "role": "target"},
+        ]
+    }
+    # Below x = 0.5 there is no M, so the threshold between S (0) and L (2) is 1; above there is no S, so it is 1.5.
+    listed = [(0, "S", "p"), *[(0, "L", "q")] * 5, *[(1, "M", "p")] * 5, (1, "L", "q")]
+    names = ("x", "size", "y")
+    data = dataset_from_rows([dict(zip(names, row, strict=True)) for row in listed], schema=schema)
+    model = train(data, "cart", attribute_costs={"size": 10}, cost_function="norton")
+    assert sorted(model.tree.threshold[~np.isnan(model.tree.threshold)]) == [0.5, 1.0, 1.5]
+    # Without x, only the conditions on size hold.
+    seen = [(None, "S", "p"), (None, "M", "p"), (None, "L", "q")]
+    held_out = dataset_from_rows([dict(zip(names, row, strict=True)) for row in seen], schema=schema)
+    pruned = prune(model, "rules", dataset=data, holdout=held_out).model
+    assert to_text(pruned).splitlines() == [
+        "rule 0: if size ≤ M then p (6)  [accuracy 1]",
+        "rule 1: if size > M then q (6)  [accuracy 1]",
+        "otherwise p",
+    ]
+
+
+def test_rules_whose_numbers_differ_by_a_rounding_error_are_one():
+    # Whether the length is up to 0 does not matter to the held-out rows, which lack it: of two rules each, one remains.
+    low = Cut(2, 0.5, (Leaf((3.0, 0.1 + 0.2, 0.0)), Leaf((3.0, 7.0, 0.0))))
+    high = Cut(2, 0.5, (Leaf((3.0, 0.3, 0.0)), Leaf((3.0, 7.5, 0.0))))
+    assert 0.1 + 0.2 != 0.3
+    row = {"colour": "red", "sold": True, "price": 1.0}
+    training = dataset(NUMBERS, [{**row, "length": length, "size": "small"} for length in (-1, 1)])
+    held_out = dataset(NUMBERS, [{**row, "length": None, "size": size} for size in ("small", "large")])
+    rules = post_pruned(plant(NUMBERS, Cut(0, 0.0, (low, high))), training, held_out).model.rules.rules
+    assert sorted(rule.value for rule in rules) == pytest.approx([0.3, 7.0, 7.5])
 
 
 def test_by_the_pessimistic_estimate_no_rule_without_conditions_stands_before_others():

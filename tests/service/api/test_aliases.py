@@ -159,6 +159,15 @@ def test_going_back_twice_goes_back_two_steps_and_the_story_keeps_all(served: Se
     assert served.client.post(f"{PRODUCTION}/rollback").get_json()["version"] == 1
 
 
+def test_pointing_an_alias_where_it_points_already_changes_nothing(served: Served) -> None:
+    point(served, 1)
+    once, again = point(served, 2), point(served, 2, if_current=2)
+    assert once == again
+    assert story(served) == [(2, 2, "set"), (1, 1, "set")]
+    assert_problem(served.client.put(PRODUCTION, json={"version": 2, "if_current": 1}), 409)
+    assert served.client.post(f"{PRODUCTION}/rollback").get_json()["version"] == 1
+
+
 def test_the_story_is_paged_and_tells_what_was_in_force_at_a_moment(served: Served) -> None:
     first, second, third = (point(served, version) for version in (1, 2, 3))
     page = served.client.get(f"{PRODUCTION}/history?limit=2").get_json()

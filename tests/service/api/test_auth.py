@@ -17,7 +17,7 @@ from service.repositories import keys
 from service.repositories.job_queue import find_job
 from service.settings import Settings
 from service.web.pages import pages
-from tests.service.served import TENNIS, Served, assert_problem, serving
+from tests.service.served import TENNIS, UNKNOWN, Served, assert_problem, serving
 
 # What each route needs, by the design of the API; None: it is open to all. A new route gets its line here.
 NEEDS: dict[str, str | None] = {
@@ -260,6 +260,16 @@ def test_a_key_for_another_model_cannot_tell_a_refused_decision_from_one_that_is
         for name in names
     }
     assert len(details) == 1
+
+
+@pytest.mark.parametrize("route", OF_A_JOB)
+def test_a_key_that_may_not_use_a_job_cannot_tell_it_from_one_that_is_not_there(guarded: Guarded, route: str) -> None:
+    method, path = route.split()
+    paths = [path.replace("<id:job_id>", job) for job in (guarded.arguments["<id:job_id>"], UNKNOWN)]
+    for token in (guarded.key(Scope.READ, Scope.TRAIN, models=["other"]), guarded.key(Scope.PREDICT)):
+        details = {assert_problem(guarded.ask(method, one, token), 403)["detail"] for one in paths}
+        assert len(details) == 1
+    assert_problem(guarded.ask(method, paths[1], guarded.admin), 404)
 
 
 def test_a_key_that_only_predicts_watches_and_cancels_its_own_prediction_jobs_and_no_others(guarded: Guarded) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.settings import Settings
-from tests.service.served import Served, assert_problem, serving
+from tests.service.served import ON_SQLITE, Served, assert_problem, serving
 
 CSV = "a,b\n1,x\n2,y\n"
 FORWARDED = {"X-Forwarded-Prefix": "/outer", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "trees.example"}
@@ -79,6 +79,15 @@ def test_below_a_prefix_all_is_found_whether_or_not_the_proxy_cut_it_off(setting
             assert page.status_code == 200
         assert served.client.get("/trees/openapi.json").get_json()["servers"] == [{"url": "/trees"}]
         assert_problem(served.client.get("/treesv1/datasets"), 404)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("prefix", ["", "/trees/x"])
+@pytest.mark.parametrize("sent", ["//evil.example", "https://evil.example", "/a//evil.example", "/a?b", "evil"])
+def test_a_forwarded_prefix_that_is_no_legal_prefix_is_ignored(settings: Settings, prefix: str, sent: str) -> None:
+    with serving(settings, proxies=1, path_prefix=prefix or "/") as served:
+        headers = {"Accept": "text/html", "X-Forwarded-Prefix": sent}
+        assert served.client.get(f"{prefix}/", headers=headers).headers["Location"] == f"{prefix}/ui/"
 
 
 def test_a_request_that_breaks_the_rules_of_http_is_refused_so_where_requests_are_logged(settings: Settings) -> None:

@@ -1,13 +1,15 @@
 """Predictions that are refused: logged as failed, row by row; and what is too much to be explained in full."""
 
+import csv
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
 import pytest
 
 import espalier
 from service.settings import Settings
-from tests.service.served import TENNIS, Served, assert_problem, serving
+from tests.service.served import ON_SQLITE, TENNIS, Served, assert_problem, serving
 
 SUNNY = {"Outlook": "Sunny", "Humidity": "High"}
 WRONG = {"Outlook": "Sunny", "Wind": 5}
@@ -169,6 +171,49 @@ def test_the_paths_of_a_row_that_goes_several_ways_count_each(settings: Settings
                 content_type="application/x-ndjson",
             )
             assert (streamed.status_code, streamed.text.count('"decision_id"')) == (200, 7)
+
+
+@ON_SQLITE
+def test_the_paths_of_rows_without_values_are_limited_in_answers_without_paths_too(settings: Settings) -> None:
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "c45")
+    n_paths = 5  # of a row without values: see above
+    for n_rows in (3, 250):  # a few rows are answered one by one, many as a table
+        with serving(settings, max_full_nodes=n_paths * n_rows) as served:
+            served.keep("tennis", model)
+            for given in (n_rows, n_rows + 1):
+                status = 200 if given == n_rows else 413
+                for table in ({"rows": [{}] * given}, {"columns": {"Outlook": [None] * given}}):
+                    asked = {**table, "explain": "none", "missing": "fractional"}
+                    response = served.post("/v1/models/tennis/predict", asked)
+                    assert response.status_code == status, response.text
+            detail = assert_problem(response, 413)["detail"]
+            limit = f"at most {n_paths * n_rows} are allowed"
+            assert detail == f"too many paths of rows that take several branches: {limit}"
+            hot = {"name": "Temperature", "shape": [given], "datatype": "BYTES", "data": ["Hot"] * given}
+            assert_problem(served.post("/v2/models/tennis/infer", {"inputs": [hot]}), 413)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("explain", ["none", "path"])
+@pytest.mark.parametrize(
+    ("kind", "lines"), [("text/csv", "Temperature\n" + "Hot\n" * 700), ("application/x-ndjson", "{}\n" * 700)]
+)
+def test_of_a_stream_as_many_rows_are_answered_together_as_the_limit_allows(
+    settings: Settings, kind: str, lines: str, explain: str
+) -> None:
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "c45")
+    path = f"/v1/models/tennis/predict?missing=fractional&explain={explain}"
+    with serving(settings, max_full_nodes=900) as served:  # 180 rows of 5 paths, 100 of 9 steps
+        served.keep("tennis", model)
+        text = served.client.post(path, data=lines, content_type=kind).text.splitlines()
+        found = list(csv.DictReader(text)) if kind == "text/csv" else list(map(orjson.loads, text))
+        assert [int(one["row"]) for one in found] == list(range(700))
+        assert len({(one["label"], one["support"]) for one in found}) == 1
+        records = {one["decision_id"].partition(":")[0] for one in found}
+        assert 700 / 180 <= len(records) <= 700 / 50
+    with serving(settings, max_full_nodes=4) as served:
+        served.keep("tennis", model)
+        assert_problem(served.client.post(path, data=lines, content_type=kind), 413)
 
 
 def test_a_list_of_rules_counts_by_its_rules(settings: Settings) -> None:

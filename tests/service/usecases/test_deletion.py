@@ -11,7 +11,7 @@ from service.settings import Settings
 from service.usecases import decisions as usecases
 from tests.service.api.test_masks import all_that_is_stored, decision, explained
 from tests.service.kept import new_version
-from tests.service.served import Served, assert_problem, serving
+from tests.service.served import ON_SQLITE, Served, assert_problem, serving
 
 SUNNY = {"Outlook": "Sunny", "Humidity": "High", "Wind": "Strong"}
 
@@ -102,6 +102,31 @@ def test_more_records_than_go_at_once_are_erased_all(served: Served, monkeypatch
         for _ in range(n_records):
             decide(served, SUNNY, subject="Ada")
         assert erased(served, "Ada") == (n_records, n_records)
+
+
+@ON_SQLITE
+def test_what_was_erased_is_in_no_file_of_the_database(served: Served) -> None:
+    assert served.settings.database_file is not None
+    folder = served.settings.database_file.parent
+    decide(served, *[{"Outlook": "Adas secret"}] * 300, subject="Ada")
+    decide(served, {"Outlook": "Adas secret"}, subject="Ada")
+    assert erased(served, "Ada") == (2, 301)
+    assert [file.name for file in folder.glob("espalier.db*") if b"Adas secret" in file.read_bytes()] == []
+
+
+@ON_SQLITE
+def test_while_an_older_state_is_read_the_files_keep_what_was_erased_until_the_request_is_repeated(
+    served: Served,
+) -> None:
+    assert served.settings.database_file is not None
+    log = served.settings.database_file.with_name("espalier.db-wal")
+    decide(served, {"Outlook": "Adas secret"}, subject="Ada")
+    with read_session(served.service.sessions) as session:
+        find_version(session, "tennis", 1)
+        assert erased(served, "Ada") == (1, 1)
+        assert b"Adas secret" in log.read_bytes()
+    assert erased(served, "Ada") == (0, 0)
+    assert log.stat().st_size == 0
 
 
 @pytest.mark.parametrize("query", ["", "?subject=", "?subject=a%00b", f"?subject={'x' * 201}"])

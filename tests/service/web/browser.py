@@ -64,7 +64,7 @@ def text_of(html: str) -> str:
 
 
 class Structure(HTMLParser):
-    """What a strict policy would forbid, fields by their ids, labels by what they are for, and lists of words."""
+    """What a strict policy would forbid, fields by their ids, labels by what they are for, lists of words, actions."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -73,6 +73,7 @@ class Structure(HTMLParser):
         self.labelled: set[str] = set()
         self.lists: set[str] = set()
         self.addresses: list[str] = []
+        self.actions: list[str] = []
         self.values: dict[str, str] = {}
         self.described: dict[str, str] = {}
         self.in_svg = False
@@ -85,6 +86,8 @@ class Structure(HTMLParser):
             self.forbidden.append(tag)
         self.forbidden += [name for name in given if name.startswith("on") or name == "style"]
         self.addresses += [given[name] for name in ("src", "href", "action", "hx-get", "hx-post") if name in given]
+        if tag == "form":
+            self.actions.append(given.get("action", ""))
         if "id" in given:
             self.ids.append(given["id"])
         if tag == "label":

@@ -1,8 +1,11 @@
 """The form of a data set's declaration, if categories or texts for missing values are odd."""
 
+import re
+
 import pytest
 
-from tests.service.web.browser import Browser
+import espalier
+from tests.service.web.browser import Browser, Structure, text_of
 from tests.service.web.test_forms import declared, upload
 
 
@@ -40,3 +43,42 @@ def test_texts_for_missing_that_are_not_one_line_are_left_to_the_api(visitor: Br
     assert "only the API can change them" in html
     visitor.change(page, target="1", **{"role-0": "ignore"})
     assert declared(visitor, page).missing_values == ("none", odd)
+
+
+def test_the_form_that_a_refused_deletion_shows_changes_the_declaration(visitor: Browser) -> None:
+    page = upload(visitor, target="PlayTennis")
+    job = visitor.change("/train", model="t", dataset=page.split("/")[2])
+    html = visitor.refused(f"{page}/delete", status=409)
+    visitor.change(f"{job}/cancel")
+    form = re.search(r'<form[^>]*aria-labelledby="understood"', html)
+    assert form
+    action = re.search(r'action="/ui([^"]*)"', form[0])
+    visitor.change(action[1] if action else f"{page}/delete", target="4", **{"role-3": "ignore"})
+    assert declared(visitor, page).features[3].role is espalier.Role.IGNORE
+
+
+def test_the_columns_of_other_pages_are_reached_from_a_refused_deletion(visitor: Browser) -> None:
+    names = [f"c{place}" for place in range(150)]
+    page = upload(visitor, f"{','.join(names)}\n{','.join('1' * 150)}\n{','.join('2' * 150)}\n", target="c0")
+    visitor.change("/train", model="t", dataset=page.split("/")[2])
+    html = visitor.refused(f"{page}/delete", status=409)
+    link = re.search(r'href="/ui([^"]*)">later columns', html)
+    assert link
+    assert 'name="kind-149"' in visitor.get(link[1])
+
+
+def test_a_form_from_before_another_change_undoes_nothing(visitor: Browser) -> None:
+    page = upload(visitor, "a,b,y\nlow,u,p\nmid,v,q\nhigh,u,p\n", target="y")
+    hidden = Structure(visitor.get(page)).values
+    order = {"kind-0": "ordinal", "order-0": "low\r\nmid\r\nhigh"}
+    visitor.change(page, **{**hidden, "target": "2", **order})
+    old = {"kind-0": "nominal", "order-0": "high\r\nlow\r\nmid"}
+    html = visitor.refused(page, status=412, **{**hidden, "target": "2", **old, "role-1": "ignore"})
+    assert "has changed since this page was opened" in text_of(html)
+    first, second, _ = declared(visitor, page).features
+    assert (first.categories, second.role) == (("low", "mid", "high"), espalier.Role.ATTRIBUTE)
+    # The form now shows the changed declaration, so it can be sent.
+    assert "low\nmid\nhigh" in html
+    visitor.change(page, **{**Structure(html).values, "target": "2", **order, "role-1": "ignore"})
+    first, second, _ = declared(visitor, page).features
+    assert (first.categories, second.role) == (("low", "mid", "high"), espalier.Role.IGNORE)

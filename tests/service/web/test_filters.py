@@ -1,6 +1,6 @@
 """How values are written on pages."""
 
-from service.web.filters import largest_shares
+from service.web.filters import largest_shares, number
 
 
 def test_a_number_and_a_truth_value_that_python_calls_equal_are_two_classes() -> None:
@@ -9,3 +9,13 @@ def test_a_number_and_a_truth_value_that_python_calls_equal_are_two_classes() ->
 
 def test_the_smallest_shares_are_left_out() -> None:
     assert largest_shares({"a": 0.2, "b": 0.5, "c": 0.3}.items(), most=2) == [("b", 0.5), ("c", 0.3)]
+
+
+def test_a_number_has_all_digits_before_its_point() -> None:
+    written = {12.0: "12", 12_345.678: "12\u202f346", -2_253_448.59: "-2\u202f253\u202f449", 1234.56: "1235"}
+    assert {value: number(value) for value in written} == written
+
+
+def test_a_number_without_an_exact_whole_part_has_an_exponent() -> None:
+    written = {1e300: "1e+300", 1.23456e-7: "1.235e-07", 2e16: "2e+16", float("inf"): "inf"}
+    assert {value: number(value) for value in written} == written

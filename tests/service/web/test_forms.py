@@ -216,6 +216,12 @@ def test_the_code_beside_the_form_is_its_request(visitor: Browser) -> None:
     compile(python, "shown", "exec")
 
 
+def test_the_code_of_a_new_form_names_the_data_set_and_the_preset_that_it_shows(visitor: Browser) -> None:
+    data_set = upload(visitor, target="PlayTennis").split("/")[2]
+    shown = text_of(visitor.get("/train")).replace("&#34;", '"')
+    assert f'"dataset":"{data_set}","preset":"cart"' in shown
+
+
 def test_names_of_others_are_never_markup(visitor: Browser) -> None:
     page = upload(visitor, HOSTILE_CSV, target="play")
     data_set = page.split("/")[2]
@@ -332,6 +338,13 @@ def test_a_filter_that_cannot_be_read_is_told_at_its_field(visitor: Browser, fie
     html = visitor.get(f"/decisions?{field}=soon", status=422)
     assert "must be a" in faults_of(html, field)
     assert Structure(html).values[field] == "soon"
+
+
+@pytest.mark.parametrize("query", ["leaf=-1", "version=0", "version=99999999999"])
+def test_a_filter_out_of_range_is_told_its_range(visitor: Browser, query: str) -> None:
+    field = query.partition("=")[0]
+    message = faults_of(visitor.get(f"/decisions?{query}", status=422), field)
+    assert message == f"must be a whole number from {int(field == 'version')} to 2147483647"
 
 
 @pytest.mark.parametrize("cursor", ["", ":", "a:b", f"{UNKNOWN}:x"])

@@ -1,19 +1,19 @@
 """Logging in with a key: cookie, scopes, token, same origin."""
 
 import io
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from service.database.engine import read_session, transaction
-from service.database.tables import DataSet, Scope
+from service.database.tables import Scope
 from service.repositories import job_queue, keys
-from service.repositories.pagination import page
 from service.settings import Settings
 from service.web.pages import pages
 from tests.service.guarded import token_of
 from tests.service.served import TENNIS, Served, serving
-from tests.service.web.browser import Browser, log_in, text_of
+from tests.service.web.browser import Browser, Structure, log_in, text_of
 
 
 @pytest.fixture
@@ -179,6 +179,36 @@ def test_a_new_key_is_shown_once(guarded: Served) -> None:
     assert "1 to 200 printable characters" in refused
 
 
+def test_a_form_that_is_sent_again_creates_no_second_key(guarded: Served) -> None:
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.ADMIN))
+    fields = {"once": Structure(browser.get("/keys")).values.get("once", ""), "name": "sensor"}
+    refused = browser.refused("/keys", **fields)  # no scope is chosen
+    assert "give at least one of" in refused
+    made = browser.send("/keys", {**fields, "scope": ["predict"]})
+    assert made.status_code == 200
+    again = browser.refused("/keys", status=409, **{**fields, "scope": ["predict"]})
+    assert "this form was sent before" in text_of(again)
+    assert browser.get("/keys").count('<th scope="row">sensor ') == 1
+    other = browser.send("/keys", {**fields, "once": Structure(made.text).values["once"], "scope": ["predict"]})
+    assert other.status_code == 200
+    assert browser.get("/keys").count('<th scope="row">sensor ') == 2
+
+
+def test_a_key_that_may_not_read_sees_no_data_sets_and_models_in_a_form(guarded: Served) -> None:
+    upload = {"file": (io.BytesIO(TENNIS.encode()), "salaries.csv"), "target": "PlayTennis"}
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.TRAIN, Scope.READ))
+    page_of_data_set = browser.change("/datasets", **upload)
+    log_in(browser, token_of(guarded, Scope.TRAIN))
+    for path in ("/train", "/models/tennis/versions/1/prune"):
+        assert "salaries" not in browser.get(path), path
+    assert 'value="tennis"' not in browser.get("/train")
+    # It trains on a data set whose id it types.
+    assert '<input id="at-dataset"' in re.sub(r"\s+", " ", browser.get("/train"))
+    assert browser.change("/train", model="t", dataset=page_of_data_set.split("/")[2]) == "/"
+
+
 def test_an_outcome_shows_a_decision_only_to_the_scope_audit(guarded: Served) -> None:
     token = token_of(guarded, Scope.PREDICT)
     row = {"rows": [{"Outlook": "Sunny"}]}
@@ -199,9 +229,9 @@ def test_a_change_by_a_key_that_may_not_read_shows_nothing(guarded: Served) -> N
     data_set = guarded.train("tennis")
     browser = Browser(guarded)
     log_in(browser, token_of(guarded, Scope.TRAIN))
-    assert browser.change("/datasets", file=(io.BytesIO(TENNIS.encode()), "tennis.csv")) == "/"
-    with read_session(guarded.service.sessions) as session:
-        uploaded = page(session, DataSet).items[0].id
+    form, _, uploaded = browser.change("/datasets", file=(io.BytesIO(TENNIS.encode()), "tennis.csv")).partition("=")
+    assert form == "/train?dataset"  # it may train on what it uploaded
+    assert Structure(browser.get(f"{form}={uploaded}")).values["dataset"] == uploaded
     for path, fields in (
         (f"/datasets/{uploaded}", {"missing_values": "none"}),
         ("/train", {"model": "tennis", "dataset": data_set}),

@@ -1,1 +1,1 @@
-"""Kernels of the binary grower: complete data, threshold splits, Gini or variance."""
+"""Kernels of the binary grower: complete data, threshold splits, gini or squared error."""

@@ -56,13 +56,11 @@ class NodeSearch:
     branch. has_class_weights, class_scale: see `GrowParameters`. offset, scale: a gain is ``offset + scale · score``.
     tie: scores that differ by at most this are equal. totals: float64 (width), the weight of each class; for two
     classes with row weights, the weight of both and that of class 1; not read if the target is a number.
-    centre: a number near the mean of `row_value`. rest: that mean minus `centre`. progress: float64 (2). The second
-    entry is the stop flag.
+    centre: a number near the mean of `row_value`. rest: that mean minus `centre`. progress: float64 (2); [1] stops.
 
     is_constant: uint8 (columns), 1 if all values are known to be equal; sorted columns come first. counts: float64
     (slots, n_counts), statistics per code. gains: float64 (F), the gain of each attribute's best split, NaN without a
-    split. places: int64 (F), the end of the left branch of that split: its last row's index in the order, or its last
-    code.
+    split. places: int64 (F), the end of the left branch of that split: the index of its last row, or its last code.
 
     About the best split of the current column: numerator, denominator: its score as a fraction. place: as in `places`.
     limit: the numerator that another split must exceed at the same denominator. bar: this limit as a score, compared to

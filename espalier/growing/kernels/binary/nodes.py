@@ -35,7 +35,7 @@ def sum_root(parameters, data, nodes):
 
 
 def sum_node(parameters, data, nodes, node, start, stop, depth):
-    """Write a node as a leaf with the rows start:stop of the rows' own order. Return whether it may be split."""
+    """Write a node as a leaf, from the entries start:stop of the rows' own order. Return whether it may be split."""
     for k in range(b.N_INTS):
         nodes.ints[node, k] = -1
     nodes.reals[node, b.GAIN] = NAN
@@ -138,7 +138,7 @@ def begin_search(parameters, data, nodes, node, search):
 
 
 def _rounded(mean, spread):
-    """Return the mean rounded to about a thousandth of the spread. Sums of distances from it are then often exact."""
+    """Return the mean rounded to about a thousandth of the spread. Sums of distances from it are often exact."""
     if spread == 0.0:
         return mean
     exponent: cython.int = 0

@@ -1,6 +1,6 @@
-"""Partition the rows of a node of the binary grower: mark each row's branch by a bit, then move rows in every order.
+"""Partition the rows of a node of the binary grower: mark each row's branch by a bit, then move rows in the orders.
 
-Bit `row` of `is_right` is 1 for a row of the right branch. Left rows move within an order, right rows through `spare`.
+Bit `row` of `is_right` is 1 for a right row. If both children may be split, right rows move through `spare`.
 """
 
 import cython

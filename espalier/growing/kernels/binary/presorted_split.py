@@ -15,7 +15,7 @@ its rounding error, `rest`, is subtracted once per row.
 
 Without row weights, only splits with a score above `floor` are searched for. The floor is ten ties below the best score
 of the earlier columns. If the first split found exceeds the floor by more than two ties, it would also have been taken
-without a floor. Otherwise the column is searched again without a floor.
+without a floor. If it exceeds the floor by less, the column is searched again without a floor.
 """
 
 import cython

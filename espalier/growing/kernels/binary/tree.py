@@ -4,7 +4,7 @@ Columns with at most 256 values are stored as bytes, row by row, and a node sums
 classes, the larger child's counts are usually the parent's minus the smaller child's. Columns with more values are
 sorted once; a *stable partition* leaves each child's range of an order sorted, so nothing is sorted again::
 
-    orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column. If rows are unweighted,
+    orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column. For unweighted classes,
                     start             stop     the bits above hold the class, and the split search reads little else.
     orders[-1]  ... | 0 1 3 4 7 9 ... |        the rows' own order: ascending row numbers
 
@@ -182,7 +182,7 @@ def _find_split(subtree, data, search):
 
 
 def _share_counts(subtree, data, search, middle, left_is_open, right_is_open):
-    """Return the slots of both children's counts, -1 for none. Only the rows of the smaller child are counted."""
+    """Return the slots of both children's counts, -1 for none. At most the smaller child's rows are counted."""
     if subtree.slot < 0:
         return -1, -1
     slot = subtree.slot

@@ -12,7 +12,7 @@ from cython.cimports.espalier.growing.kernels.splits.criterion import (
 )
 from cython.cimports.espalier.model.node_tests import LEAF, UNKNOWN
 from cython.cimports.espalier.stats import chi_square_tail
-from cython.cimports.libc.math import fabs, isnan, log
+from cython.cimports.libc.math import INFINITY, fabs, isnan, log
 
 TIE_OF_RATIOS = 1e-6
 TIE = 1e-9
@@ -56,7 +56,7 @@ def start_search(work, attribute, paid, ints):
     work.search.known_size = size_of(work.parameters, cython.address(work.sums.known[0]))
     work.search.unknown_size = size_of(work.parameters, cython.address(work.sums.unknown[0]))
     work.search.tie = tie_of_gains(work)
-    work.search.found, work.search.gain, work.search.best = False, 0.0, 0.0
+    work.search.found, work.search.gain, work.search.best, work.search.excluded = False, 0.0, 0.0, -INFINITY
 
 
 def min_branch_size(work, known_size):
@@ -129,7 +129,7 @@ def terms_with_share(work, share):
 
 
 def store_branches(sums, branch):
-    """Store the statistics of both branches as the best ones, with the unknown rows in `branch` (-1: in none)."""
+    """Copy `left` and `right` to `best_left` and `best_right`, with the unknown rows in `branch` (-1: in none)."""
     for k in range(sums.left.shape[0]):
         sums.best_left[k] = sums.left[k] + (sums.unknown[k] if branch == 0 else 0.0)
         sums.best_right[k] = sums.right[k] + (sums.unknown[k] if branch == 1 else 0.0)
@@ -147,7 +147,7 @@ def store_unknown_test(sums, ints):
 def finish_two(work, gain, ints, reals):
     """Set the gain, the score and the size of the smaller branch for a candidate with two branches.
 
-    The candidate's test becomes LEAF if the p-value of the chi-square test exceeds `chi_square_alpha`.
+    If the p-value of the chi-square test exceeds `chi_square_alpha`, only the test is set: it becomes LEAF.
     """
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)

@@ -58,7 +58,7 @@ def sum_categories(work, master, attribute):
 
 
 def fill_buckets(work, master):
-    """List the node's rows in `bucket` by ascending category, then the unknown rows. Medians need the rows themselves.
+    """List the known rows in `bucket` by ascending category, then the unknown rows. Medians need the rows themselves.
 
     The rows of the j-th category are ``bucket[bucket_start[j]:bucket_start[j + 1]]``. The bucket starts at 0, not at
     context.start: a node's range of the master sequence may lie beyond the length of the bucket.
@@ -101,7 +101,7 @@ def category_term(work, j, share, with_unknown):
     """Return the `term` (see `criterion`) of one branch: the rows of a category, and a fraction of the unknown rows.
 
     j: index in categories.ascending, or n_present for a branch without known rows. share: the fraction, from 0 to 1.
-    with_unknown: whether the split also divides the unknown rows.
+    with_unknown: whether the split also assigns the unknown rows to branches.
     """
     n_present = work.search.n_present
     if work.parameters.criterion == c.ABSOLUTE_ERROR:

@@ -21,7 +21,7 @@ GUARD_SLACK = 1e-3
 
 
 def choose_split(work, nodes, rows, candidates, node, start, stop, progress):
-    """Compute the candidates of all attributes at a node. Return the attribute of the best one, -1 for a leaf."""
+    """Compute all attributes' candidates at a node. Return the best one's attribute; -1 for a leaf or after a stop."""
     if must_stop(work, nodes, node):
         return -1
     set_context(work, nodes, rows, node, start, stop)
@@ -72,7 +72,7 @@ def set_context(work, nodes, rows, node, start, stop):
 def best_candidate(work, candidates):
     """Return the attribute of the admissible candidate with the best score, -1 if there is none.
 
-    Under ``leaf_weight_rule: winner``, also return -1 if the branches of this candidate are too light.
+    Except with `spread`, ``leaf_weight_rule: winner`` rejects this candidate if its second largest branch is too light.
     """
     attribute: cython.int
     min_gain = negligible_gain(work)

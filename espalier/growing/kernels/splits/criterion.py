@@ -25,8 +25,7 @@ def term(criterion, n_classes, stats, totals):
     Under chi_square, the term is the group's summand of the statistic before scaling (`gain_form`). Under poisson, it
     is minus half of the deviance of the group's mean from the node's mean.
 
-    n_classes: 0 for a regression. stats: the sums over the group. totals: the sums over all branches, read only under
-    chi_square, sdr and m5.
+    n_classes: 0 for a regression. stats: sums over the group. totals: those over all branches (chi_square, sdr, m5).
     """
     if criterion >= c.SQUARED_ERROR:
         return _number_term(criterion, stats, totals)
@@ -76,7 +75,7 @@ def root_term(criterion, weight, squares):
 
 
 def poisson_deviance(weight, apart, centre):
-    """Return half of the Poisson deviance of a target ``centre + apart``, with this weight, from the mean `centre`.
+    """Return `weight` times half of the Poisson deviance of a target ``centre + apart`` from the mean `centre`.
 
     It is ``weight · centre · h(apart / centre)`` with h(t) = (1 + t)·ln(1 + t) − t. For small t, where the difference
     would cancel, the series of h is used.
@@ -126,7 +125,7 @@ def size_of(parameters, stats):
 def is_leaf(parameters, stats, depth, is_constant):
     """Return whether a stopping rule makes a node a leaf, before any attribute is tried.
 
-    stats: the class weights, or weight, mean and squared deviations. is_constant: whether a numeric target is constant.
+    stats: weight per class, or (weight, mean, squared deviations). is_constant: whether a numeric target is constant.
     """
     weight = weight_of(stats, parameters.n_classes)
     least = max(parameters.min_weight_split, 2.0 * parameters.min_weight_leaf) - WEIGHT_TOLERANCE

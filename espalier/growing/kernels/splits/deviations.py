@@ -7,8 +7,7 @@ target::
     tree[i] = sum over ranks (i − lowbit(i), i]        add: walk up      find the median's rank: walk down
 
 Each further row of a prefix costs O(log n) instead of a sort. The trees have one entry more than there are ranks. The
-computation for a group or for all prefixes starts and ends with empty trees. If the stop flag ends it early, rows may
-remain in the trees.
+computation for a group or for all prefixes starts and ends with empty trees. If stopped early, rows may remain.
 
 ``sdr`` and ``m5`` need a root of the sum of squared deviations from the mean. A root magnifies rounding errors: the
 fifth root of 1e-16 is 6e-4. Subtracting sums of squares would leave such errors. Instead, each row updates the mean and
@@ -102,7 +101,7 @@ def with_row(work, row, share, whole, mean, squares):
 
 
 def takes_deviations(criterion):
-    """Return whether a criterion is computed from deviations, not from sums."""
+    """Return whether a criterion compares thresholds by deviations, not by sums."""
     return criterion == c.ABSOLUTE_ERROR or criterion >= c.SDR
 
 
@@ -129,7 +128,7 @@ def deviation_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
 
 
 def fill_prefixes(work, rows, start, end, stop):
-    """Fill the tables of deviations of prefixes and suffixes of ``rows[start:end]``.
+    """Fill the tables: the deviation of every prefix and suffix of ``rows[start:end]``.
 
     Table `forward` has the prefixes, `backward` the suffixes. If `places_unknown`, also fill `forward_all` and
     `backward_all`. There the unknown rows, ``rows[end:stop]``, belong to every prefix and suffix.

@@ -33,7 +33,7 @@ def best_nominal_split(work, master, attribute, paid, ints, reals):
     """Find the best split of a nominal attribute and write the candidate; its test is LEAF if there is none.
 
     master: int32, the master sequence. Afterwards categories.present[categories.ascending[j]] is the j-th category
-    present, and categories.branch[j] is its branch.
+    present. If the test is NOMINAL, categories.branch[j] is the branch of this category.
     """
     ints[c.INT_TEST] = LEAF
     sum_categories(work, master, attribute)
@@ -195,7 +195,7 @@ def _p_value(work, unknown_code):
 
 
 def _gain_with_share(work):
-    """Return the gain if the unknown rows are divided among all branches in proportion to their known weight."""
+    """Return the gain if all branches share the unknown rows in proportion to the known weight of each branch."""
     terms = 0.0
     if work.parameters.nominal == c.MULTIWAY:
         for j in range(work.search.n_present):

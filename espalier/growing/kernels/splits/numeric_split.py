@@ -236,8 +236,8 @@ def max_gain_of_split(work, left_weight):
     """Return an upper bound of the current split's gain times the node's weight. It is computed without logarithms.
 
     K is the weight of the known rows, t_k the part of K in class k. l is the weight of the left branch, l_k the part
-    of l in class k. ``a_k = l_k - l * t_k / K`` measures how far class k in the left branch is from its proportion in
-    the node. The bound, before it is enlarged for rounding errors, is
+    of l in class k. ``a_k = l_k - l * t_k / K`` measures how far class k in the left branch is from its share of
+    the known rows. The bound, before it is enlarged for rounding errors, is
 
     - entropies, in bits: ``K^2 / (l * (K - l) * ln 2) * sum of a_k^2 / t_k``, which is Pearson's statistic divided by
       ln 2. This is a bound because the logarithm of a number is at most the number minus 1;
@@ -310,7 +310,7 @@ def _middle_place(work, sequence, n_known, lightest, heaviest):
 
 
 def _try_unknown_test(work, sequence, end, ints):
-    """Try the split of known against unknown rows. Return the number of splits tried: 0 for a light branch, else 1."""
+    """Try to split known from unknown rows. Return the number of splits tried: 0 if a branch is too light, else 1."""
     if work.search.unknown_size < work.search.margin or work.search.known_size < work.search.margin:
         return 0
     if takes_deviations(work.parameters.criterion):
@@ -327,7 +327,7 @@ def _try_unknown_test(work, sequence, end, ints):
 
 
 def _gain_with_share(work, sequence, middle, end):
-    """Return the gain of the best split if its branches share the unknown rows in proportion to their known weight."""
+    """Return the best split's gain if the unknown rows are divided in proportion to the branches' known weight."""
     start, stop = work.context.start, work.context.stop
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)

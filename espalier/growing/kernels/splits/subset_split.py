@@ -21,29 +21,35 @@ from cython.cimports.espalier.model.node_tests import NOMINAL
 from cython.cimports.libc.math import fabs, frexp, ldexp, rint, sqrt
 
 EXHAUSTIVE_CATEGORIES = 10
-"""If there are more than two classes but at most this number of categories, all subsets are tried."""
+"""All subsets of at most this number of categories can be tried."""
 N_POWER_STEPS = 200
 
 
 def best_subset_split(work, ints):
     """Find the best division of the categories into two groups. If INT_HEURISTIC is 1, a better one may exist.
 
-    Branch 0 gets the category with the lowest code.
+    Branch 0 gets the category with the lowest code. With up to two classes, the categories are sorted, and the order
+    is split. All subsets are tried with more than two classes, and if a branch of the best of these splits is too
+    light. Exceptions: absolute_error, and many categories (with more than two classes, several orders are then split).
     """
-    n_present = work.search.n_present
-    if work.parameters.n_classes > 2 and n_present <= EXHAUSTIVE_CATEGORIES:
-        _try_masks(work, ints)
-        for j in range(n_present):
-            work.categories.branch[j] = 0 if j == 0 else (ints[c.INT_BELOW] >> (j - 1)) & 1
-        return
-    n_orders: cython.int = work.parameters.n_classes + 1 if work.parameters.n_classes > 2 else 1
+    n_present, n_classes = work.search.n_present, work.parameters.n_classes
+    can_try_all: cython.bint = n_present <= EXHAUSTIVE_CATEGORIES and work.parameters.criterion != c.ABSOLUTE_ERROR
+    is_exact: cython.bint = work.parameters.criterion <= c.SQUARED_ERROR or work.parameters.criterion == c.POISSON
+    n_orders: cython.int = 1 if n_classes <= 2 else 0 if can_try_all else n_classes + 1
     for which in range(n_orders):
         _order_categories(work, which)
         _try_splits_of_order(work, which, ints)
+    if not work.search.found or work.search.excluded > work.search.best + work.search.tie:
+        is_exact = can_try_all
+        if can_try_all:
+            _try_masks(work, ints)
     if not work.search.found:
         return
-    is_exact: cython.bint = work.parameters.criterion <= c.SQUARED_ERROR or work.parameters.criterion == c.POISSON
     ints[c.INT_HEURISTIC] = 1 if n_orders > 1 or (n_present > 2 and not is_exact) else 0
+    if ints[c.INT_ABOVE] == 0:
+        for j in range(n_present):
+            work.categories.branch[j] = (2 * ints[c.INT_BELOW] >> j) & 1
+        return
     _order_categories(work, ints[c.INT_BELOW])
     for i in range(n_present):
         work.categories.branch[work.categories.order[i]] = 1 if i >= ints[c.INT_ABOVE] else 0
@@ -86,7 +92,7 @@ def _try_masks(work, ints):
         clear(work.sums.left)
         clear(work.sums.right)
         for j in range(work.search.n_present):
-            is_right: cython.bint = j > 0 and (mask >> (j - 1)) & 1
+            is_right: cython.bint = (2 * mask >> j) & 1
             side = cython.address(work.sums.right[0]) if is_right else cython.address(work.sums.left[0])
             for k in range(work.sums.left.shape[0]):
                 side[k] += work.categories.group[work.categories.ascending[j], k]
@@ -124,7 +130,8 @@ def _try_split(work, below, above, at, first_is_left, ints):
     for branch in range(0 if work.search.places_unknown else -1, 2 if work.search.places_unknown else 0):
         # `side`: whether the unknown rows are in `left` (0), in `right` (1) or in neither (-1).
         side = branch if first_is_left or branch < 0 else 1 - branch
-        if not is_heavy_enough(work.search, left_size, work.search.known_size - left_size, side):
+        is_heavy: cython.bint = is_heavy_enough(work.search, left_size, work.search.known_size - left_size, side)
+        if one_vs_rest and not is_heavy:
             continue
         if work.parameters.criterion != c.ABSOLUTE_ERROR:
             terms = terms_of_branches(work, side)
@@ -134,6 +141,9 @@ def _try_split(work, below, above, at, first_is_left, ints):
             n_right = work.medians.bucket_start[work.search.n_present] - at
             terms = prefix_terms(work, at, n_right, left_weight, side)
         gain = work.search.offset + work.search.scale * terms
+        if not is_heavy:
+            work.search.excluded = max(work.search.excluded, gain)
+            continue
         value = gain
         if one_vs_rest and work.parameters.criterion == c.GAIN_RATIO:
             value = gain / _information(work.search, left_weight, right_weight, side)
@@ -161,7 +171,7 @@ def _set_right(work):
 
 
 def _order_categories(work, which):
-    """Sort the categories present, and write the order into categories.order. Of equal ones, the lower code is first.
+    """Sort the categories present, and write the order into categories.order. At equal keys, the lower code is first.
 
     In a regression, the key is the mean target. With two classes, it is the share of the second class. With more, it
     is the share of class `which` or, if `which` is n_classes, the coordinate along the principal component.
@@ -185,7 +195,7 @@ def _order_categories(work, which):
 def _unit_of_keys(work):
     """Return a power of two. Keys are rounded to its multiples, so that rounding errors do not affect the keys' order.
 
-    It is 2^-40 for shares of classes. For means it is about 2^-40 standard deviations of the known rows' targets.
+    In a classification, it is 2^-40. In a regression, it is about 2^-40 standard deviations of the known rows' targets.
     """
     if work.parameters.n_classes > 0:
         return ldexp(1.0, -40)

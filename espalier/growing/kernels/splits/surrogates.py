@@ -1,8 +1,8 @@
 """Surrogate splits: tests that replace a node's own test if its attribute is unknown (Breiman et al., 1984, 5.3).
 
 Agreement is counted as in rpart, over all rows in which the node's own attribute is known. A row in which the
-surrogate's attribute is unknown disagrees. Each branch must receive a weight of at least 2, without class weights. A
-threshold lies halfway between successive values of all rows of the node, also of those that its test cannot assign.
+surrogate's attribute is unknown disagrees. Each branch must receive a weight of at least 2, without class weights. An
+ordered attribute's threshold lies midway between successive values of all rows of the node, even rows without a branch.
 """
 
 import cython
@@ -66,7 +66,7 @@ def _branch_of_larger_mean(work, rows, branches, start, stop):
 
 
 def _find_surrogates(work, rows, branches, surrogates, upper_branch, split_attribute, start, stop):
-    """List each other attribute's best surrogate, best first, if it beats the majority rule. Return how many there are.
+    """List every other attribute's best surrogate if it beats the majority rule, best first. Return the number listed.
 
     The majority rule assigns every row to the heavier branch. upper_branch: see `_branch_of_larger_mean`.
     """

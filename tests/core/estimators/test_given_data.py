@@ -1,0 +1,202 @@
+"""Data that an estimator must refuse or report: masks, nullable columns, rounded numbers, cells of unknown types."""
+
+import datetime
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import espalier
+from espalier import EstimatorError, TreeClassifier, TreeRegressor
+
+FOUR = np.arange(4.0)[:, None]
+BEYOND = 2**60 + np.arange(4)
+"""Doubles near 2^60 are 256 apart, so that all four are rounded to 2^60."""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "classes"),
+    [([[math.inf], [1.0], [2.0]], ["x", "y", "z"]), ([[1.0, 2.0]] * 3, ["x", "x", "x"]), ("text", ["x"])],
+    ids=["infinite", "one class", "no table"],
+)
+def test_a_failed_second_fit_leaves_an_estimator_that_is_not_fitted(inputs: Any, classes: list[str]) -> None:
+    model = TreeClassifier().fit(FOUR, ["a", "a", "b", "b"])
+    with pytest.raises(ValueError, match=r"finite|one class|2D"):
+        model.fit(inputs, classes)
+    for ask in (model.predict, model.predict_proba, model.explain, model.apply):
+        with pytest.raises(NotFittedError):
+            ask(FOUR)
+
+
+def test_a_failed_second_fit_of_a_regressor_leaves_an_estimator_that_is_not_fitted() -> None:
+    model = TreeRegressor().fit(FOUR, [1, 2, 3, 4])
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(FOUR, [1, 2, 3, math.nan])
+    with pytest.raises(NotFittedError):
+        model.predict(FOUR)
+
+
+def as_frame(cells: Any) -> Any:
+    return pytest.importorskip("pandas").DataFrame({"id": cells})
+
+
+def as_arrow(cells: Any) -> Any:
+    return pytest.importorskip("pyarrow").table({"id": cells})
+
+
+def as_objects(cells: Any) -> Any:
+    return np.array([[cell, "text"] for cell in cells.tolist()], dtype=object)
+
+
+@pytest.mark.parametrize(
+    "form", [lambda cells: cells[:, None], lambda cells: cells[:, None].astype(">u8"), as_frame, as_arrow, as_objects]
+)
+def test_an_estimator_warns_of_whole_numbers_that_are_rounded(form: Callable[[Any], Any]) -> None:
+    model = TreeClassifier()
+    with pytest.warns(UserWarning, match=r"numbers of 2\^53 .* rounded"):
+        model.fit(form(BEYOND), [0, 0, 1, 1])
+    with pytest.warns(UserWarning, match=r"numbers of 2\^53 .* rounded"):
+        model.predict(form(BEYOND))
+    with pytest.warns(UserWarning, match=r"numbers of 2\^53 .* rounded"):
+        model.explain(form(BEYOND))
+
+
+def test_a_regressor_warns_of_whole_numbers_in_y_that_are_rounded() -> None:
+    with pytest.warns(UserWarning, match=r"'y' has numbers of 2\^53 .* rounded"):
+        TreeRegressor().fit(FOUR, BEYOND)
+
+
+def test_an_estimator_warns_of_instants_that_are_truncated() -> None:
+    table = as_frame(np.array([100, 200, 300, 400]).astype("datetime64[ns]"))
+    model = TreeClassifier()
+    with pytest.warns(UserWarning, match="finer than a microsecond"):
+        model.fit(table, [0, 0, 1, 1])
+    with pytest.warns(UserWarning, match="finer than a microsecond"):
+        model.predict(table)
+
+
+def test_numbers_that_are_kept_exactly_give_no_warning() -> None:
+    whole = np.array([0, 1, 2**53 - 2, 2**53 - 1])
+    for cells in (whole, whole.astype(np.uint64), np.array([1.0, 2.0, 1e20, 1e300])):
+        for table in (cells[:, None], as_frame(cells), as_arrow(cells)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert TreeClassifier().fit(table, [0, 0, 1, 1]).predict(table).tolist() == [0, 0, 1, 1]
+
+
+def test_large_whole_numbers_of_a_nominal_column_are_kept() -> None:
+    inputs = BEYOND[:, None]
+    model = TreeClassifier(nominal_columns=[0], nominal="multiway").fit(inputs, [0, 1, 1, 0])
+    assert model.model_.schema.attributes[0].categories == tuple(map(str, BEYOND.tolist()))
+    assert model.predict(inputs).tolist() == [0, 1, 1, 0]
+
+
+def test_masked_values_of_y_and_of_the_weights_are_refused() -> None:
+    numbers = np.ma.array([0.0, 1, 0, 1000], mask=[0, 0, 0, 1])
+    texts = np.ma.array(["a", "b", "a", "b"], dtype=object, mask=[0, 0, 0, 1])
+    with pytest.raises(EstimatorError, match="/y: must not have masked values"):
+        TreeRegressor().fit(FOUR, numbers)
+    for classes in (numbers.astype(int), texts):
+        with pytest.raises(EstimatorError, match="/y: must not have masked values"):
+            TreeClassifier().fit(FOUR, classes)
+    with pytest.raises(EstimatorError, match="/y: must not have masked values"):
+        TreeClassifier().fit(FOUR, [0, 1, 0, 1], validation=(FOUR, np.ma.array([0, 1, 0, 1], mask=[1, 0, 0, 0])))
+    for weighted in (TreeClassifier(), TreeRegressor()):
+        with pytest.raises(EstimatorError, match="/sample_weight: must not have masked values"):
+            weighted.fit(FOUR, [0, 1, 0, 1], numbers + 1)
+
+
+def test_masks_that_hide_nothing_are_legal() -> None:
+    masked = np.ma.array([0, 0, 1, 1], mask=False)
+    assert TreeRegressor(max_depth=1).fit(FOUR, masked, masked + 1).predict(FOUR).tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "int64[pyarrow]", "Float64"])
+def test_a_nullable_y_has_the_classes_of_its_plain_type(dtype: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    values = np.array([2**53 + each for each in range(4)] * 3) if "nt" in dtype else np.array([0.0, 1, 2, 3] * 3)
+    inputs = np.arange(12.0)[:, None]
+    plain = TreeClassifier().fit(inputs, values)
+    for y in (pandas.Series(values, dtype=dtype), pandas.Series(values).astype(dtype).set_axis(range(7, 19))):
+        model = TreeClassifier().fit(inputs, y)
+        assert (model.classes_.dtype, model.classes_.tolist()) == (values.dtype, sorted(set(values.tolist())))
+        assert model.predict(inputs).tolist() == plain.predict(inputs).tolist() == values.tolist()
+
+
+def test_a_nullable_boolean_y_has_the_classes_true_and_false() -> None:
+    pandas = pytest.importorskip("pandas")
+    y = pandas.Series([True, False, True, False], dtype="boolean")
+    model = TreeClassifier(max_depth=0, class_weight={True: 3}).fit(FOUR, y)
+    assert (model.classes_.dtype, model.predict(FOUR[:1]).tolist()) == (np.bool_, [True])
+
+
+@pytest.mark.parametrize("dtype", ["string", "str", "Int64", "boolean", "Float64", "object", "int64[pyarrow]"])
+def test_a_missing_value_in_a_pandas_y_is_refused_as_missing(dtype: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    known = {"string": ["a", "b"], "str": ["a", "b"], "boolean": [True, False], "object": ["a", "b"]}.get(dtype, [1, 2])
+    y = pandas.Series([*known, None, known[0]], dtype=dtype)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        TreeClassifier().fit(FOUR, y)
+    if known == [1, 2]:
+        with pytest.raises(ValueError, match="y contains NaN"):
+            TreeRegressor().fit(FOUR, y)
+
+
+@pytest.mark.parametrize("weights", [{0: 1, "0": 9}, {"0": 1, 0: 9, 1: 2}, {0: 1, np.str_("0"): 1}], ids=str)
+def test_two_class_weights_of_one_class_are_refused(weights: dict[Any, float]) -> None:
+    with pytest.raises(EstimatorError, match=r"^/class_weight/0: two keys name this class$"):
+        TreeClassifier(class_weight=weights).fit(FOUR, [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("cells", "type_"),
+    [
+        (np.array([[1, b"x"], [2, b"y"]], dtype=object), "bytes"),
+        (np.array([[1, {"a": 1}], [2, None]], dtype=object), "dict"),
+        (np.array([[1, datetime.timedelta(1)], [2, None]], dtype=object), "timedelta"),
+        ([["a", b"x"], ["b", b"y"]], "bytes"),
+    ],
+    ids=str,
+)
+def test_an_array_cell_of_an_unknown_type_is_refused_with_its_column_and_type(cells: Any, type_: str) -> None:
+    # A check of scikit-learn expects a TypeError.
+    with pytest.raises(TypeError, match=rf"^/x1: argument must be a string, a number or a date, not '{type_}'$"):
+        TreeClassifier().fit(cells, ["p", "q"])
+    named = as_frame([1.0, 2.0]).assign(size=[1.0, 2.0])
+    model = TreeClassifier().fit(named, ["p", "q"])
+    with (
+        pytest.warns(UserWarning, match="valid feature names"),
+        pytest.raises(TypeError, match=rf"^/size: .*, not '{type_}'$"),
+    ):
+        model.predict(np.array([[1.0, cell] for _, cell in cells], dtype=object))
+
+
+def test_a_timedelta_array_is_refused_with_its_column_and_type() -> None:
+    with pytest.raises(TypeError, match=r"^/x0: .*, not 'timedelta'$"):
+        TreeClassifier().fit(np.array([[1], [2]], dtype="m8[s]"), ["p", "q"])
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_functions_that_take_a_table_warn_of_values_that_are_changed(library: str) -> None:
+    make = {"pandas": as_frame, "pyarrow": as_arrow}[library]
+    pytest.importorskip(library)
+    exact = espalier.dataset_from_columns({"id": [1, 2, 3, 4], "y": ["a", "a", "b", "b"]}, target="y")
+    model = espalier.train(exact, "cart")
+    for ask in (espalier.predict_table, espalier.predict, espalier.explain):
+        with pytest.warns(UserWarning, match=r"'id' has numbers of 2\^53 .* rounded"):
+            ask(model, make(BEYOND))
+    whole = espalier.dataset_from_arrow(make(BEYOND))
+    assert whole.notices[0].code == "rounded"  # a data set has notices: no warning
+    espalier.predict_table(model, whole)
+
+
+def test_training_on_a_table_warns_of_values_that_are_changed() -> None:
+    with pytest.warns(UserWarning, match=r"'id' has numbers of 2\^53 .* rounded"):
+        espalier.train(as_frame(BEYOND).assign(y=["a", "a", "b", "b"]), "cart", target="y")
+    instants = np.array([100, 200, 300, 400]).astype("datetime64[ns]")
+    with pytest.warns(UserWarning, match="finer than a microsecond"):
+        espalier.train(as_frame(instants).assign(y=["a", "a", "b", "b"]), "cart", target="y")

@@ -1,0 +1,47 @@
+"""The page of a decision: numbers as they are, and reasons that are true."""
+
+import re
+
+from tests.service.web.browser import Browser, text_of
+
+PRICES = "size,price\n1,2253448.59\n2,2253448.59\n10,12.5\n11,12.5\n"
+
+
+def decided(visitor: Browser, name: str, row: dict[str, object]) -> str:
+    answer = visitor.served.predict(name, {"rows": [row]})
+    return f"/decisions/{answer['predictions'][0]['decision_id']}"
+
+
+def test_the_numbers_of_a_regression_are_shown_with_all_digits(visitor: Browser) -> None:
+    visitor.served.train("prices", PRICES, target="price", preset="cart")
+    assert '<p class="answer">2253448.59</p>' in visitor.send("/models/prices/try", {"v-0": "1"}).text
+    page = decided(visitor, "prices", {"size": 11})
+    assert "gives 2253448.59 " in text_of(visitor.get(f"{page}/counterfactuals?low=2000000"))
+    visitor.change(f"{page}/outcome", outcome="1234567.891")
+    assert "True outcome: 1234567.891 " in text_of(visitor.get(page))
+    assert "Still possible: 12.5 to 2253448.59." in text_of(visitor.get("/models/prices/consultation"))
+
+
+def test_a_search_that_a_missing_value_limits_says_so(visitor: Browser) -> None:
+    visitor.served.train("tennis", preset="c45")
+    text = text_of(visitor.get(f"{decided(visitor, 'tennis', {'Wind': 'Weak'})}/counterfactuals"))
+    assert "Other changes may exist" in text
+    assert "or a missing or unseen value may divide the row" in text
+
+
+def test_a_search_without_a_find_is_only_final_if_it_is_complete(visitor: Browser) -> None:
+    visitor.served.train("tennis", preset="c45")
+    keep = "&".join(f"keep={name}" for name in ("Outlook", "Temperature", "Humidity", "Wind"))
+    for row, is_complete in (({"Outlook": "Overcast", "Humidity": "High", "Wind": "Weak"}, True), ({}, False)):
+        text = text_of(visitor.get(f"{decided(visitor, 'tennis', row)}/counterfactuals?{keep}"))
+        assert ("No change of the row leads there" in text) == is_complete
+        assert ("No change was found" in text) != is_complete
+
+
+def test_a_fault_of_the_outcome_leads_to_its_field_and_stands_there_alone(visitor: Browser) -> None:
+    visitor.served.train("tennis")
+    page = decided(visitor, "tennis", {"Outlook": "Sunny", "Humidity": "High"})
+    html = visitor.refused(f"{page}/outcome", outcome="Maybe")
+    [link] = re.findall(r'href="#(at[^"]*)"', html)
+    assert re.search(rf'<input\s+id="{link}"\s+name="outcome"', html)
+    assert html.count("must be one of the model&#39;s classes") == 2  # in the list of faults, and at the field

@@ -1,0 +1,69 @@
+"""Try a model: the figures of an answer add up, and a fault leads to its field."""
+
+import re
+
+import pytest
+
+from service.web import predictions
+from tests.service.web.browser import Browser, Structure, text_of
+
+# Tree: a is p -> no; a is q: b is r -> no, b is s -> yes. Of ten rows, six have a = p, and two are yes.
+TWO_TESTS = "a,b,y\n" + "p,r,no\n" * 3 + "p,s,no\n" * 3 + "q,r,no\n" * 2 + "q,s,yes\n" * 2
+AWKWARD = ("x", "a b", "a_b", 'a/"b~')
+FLAT = '"x","a b","a_b","a/""b~",y\n' + "".join(f"{n},1,1,1,{'no' if n < 5 else 'yes'}\n" for n in range(10))
+
+
+@pytest.fixture
+def flat(visitor: Browser) -> Browser:
+    """A browser at a model whose tree tests x alone, of four numeric attributes."""
+    visitor.served.train("flat", FLAT, target="y", preset="cart", missing_values=["?"])
+    return visitor
+
+
+def test_an_attribute_off_the_path_has_its_shapley_value(visitor: Browser) -> None:
+    # For p and s, with v the share of "no": v() = 0.8, v(a) = 1, v(b) = 0.6 * 1 + 0.4 * 0 = 0.6, v(a, b) = 1. So a has
+    # ((1 - 0.8) + (1 - 0.6)) / 2 = 0.3, and b ((0.6 - 0.8) + (1 - 1)) / 2 = -0.1. The path tests a alone: 1 - 0.8.
+    visitor.served.train("two", TWO_TESTS, target="y")
+    text = text_of(visitor.send("/models/two/try", {"v-0": "0", "v-1": "1"}).text)
+    assert "Baseline 0.8 0.8 a 0.2 0.3 b – -0.1" in text
+
+
+def test_the_attributes_that_are_not_listed_are_summed(visitor: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predictions, "MAX_CONTRIBUTIONS", 1)
+    visitor.served.train("two", TWO_TESTS, target="y")
+    text = text_of(visitor.send("/models/two/try", {"v-0": "0", "v-1": "1"}).text)
+    assert "Baseline 0.8 0.8 a 0.2 0.3 1 other attributes 0 -0.1" in text
+
+
+def test_the_largest_contribution_comes_first(visitor: Browser) -> None:
+    # For q and r, v(a) = 0.5, v(b) = 1, v(a, b) = 1: a has ((0.5 - 0.8) + 0) / 2 = -0.15, b (0.2 + 0.5) / 2 = 0.35.
+    visitor.served.train("two", TWO_TESTS, target="y")
+    text = text_of(visitor.send("/models/two/try", {"v-0": "1", "v-1": "0"}).text)
+    assert "Baseline 0.8 0.8 b 0.5 0.35 a -0.3 -0.15" in text
+
+
+@pytest.mark.parametrize("place", range(len(AWKWARD)))
+def test_the_link_of_a_fault_leads_to_its_field_alone(flat: Browser, place: int) -> None:
+    html = flat.refused("/models/flat/try", **{f"v-{place}": "twelve"})
+    [link] = re.findall(r'href="#(at[^"]*)"', html)
+    assert Structure(html).ids.count(link) == 1
+    assert re.search(rf'<input\s+id="{re.escape(link)}"\s+name="v-{place}"', html)
+
+
+def test_a_fault_of_a_field_that_was_folded_unfolds_it(flat: Browser) -> None:
+    assert "<details>" in flat.get("/models/flat/try")
+    assert "<details open>" in flat.refused("/models/flat/try", **{"v-1": "twelve"})
+
+
+def test_the_link_of_a_fault_in_a_consultation_leads_to_its_field(flat: Browser) -> None:
+    html = flat.refused("/models/flat/consultation", **{"known": "{}", "place": "0", "v-0": "twelve"})
+    [link] = re.findall(r'href="#(at[^"]*)"', html)
+    assert link in Structure(html).ids
+
+
+@pytest.mark.parametrize("text", ["null", " null ", ""])
+def test_null_is_a_missing_value_as_the_fault_of_a_number_says(flat: Browser, text: str) -> None:
+    assert "or null for missing" in text_of(flat.refused("/models/flat/try", **{"v-0": "twelve"}))
+    response = flat.send("/models/flat/try", {"v-0": text, "v-1": "1", "v-2": "1", "v-3": "1"})
+    assert response.status_code == 200
+    assert " missing x " in text_of(response.text)

@@ -1,0 +1,39 @@
+"""The page of a version."""
+
+import itertools
+import re
+
+import espalier
+from service.database.engine import transaction
+from service.repositories import datasets
+from tests.service.web.browser import Browser, text_of
+
+
+def test_a_row_that_a_missing_value_divides_reaches_the_node_of_each_part(visitor: Browser) -> None:
+    # C4.5 divides a row without a value among the branches: 6 rows and 4 reach leaf x, 5 and 4 leaf y.
+    csv = "a,y\n" + "x,no\n" * 6 + "y,yes\n" * 5 + ",no\n" * 2 + ",yes\n" * 2
+    visitor.served.train("parts", csv, target="y", preset="c45")
+    tree = espalier.train(espalier.dataset_from_csv(csv, target="y"), "c45").tree
+    assert tree.n_leaves == 2
+    weights = {6 + 4 * 6 / 11: 10, 5 + 4 * 5 / 11: 9, 15.0: 15}
+    for node in range(3):
+        [n_rows] = [n for weight, n in weights.items() if abs(weight - float(tree.weight[node])) < 1e-6]
+        assert f" {n_rows} rows of the data set reach this node" in text_of(
+            visitor.get(f"/models/parts/versions/1/rows?node={node}")
+        )
+
+
+def test_a_row_with_more_paths_than_a_prediction_lists_makes_the_number_of_rows_a_least_one(visitor: Browser) -> None:
+    # A leaf for each of 128 rows of seven attributes; the row without values reaches all, the first 100 are listed.
+    cells = list(itertools.product("ft", repeat=7))
+    csv = "a,b,c,d,e,f,g,y\n" + "".join(f"{','.join(row)},c{n}\n" for n, row in enumerate(cells)) + ",,,,,,,c0\n"
+    data = espalier.dataset_from_csv(csv, target="y")
+    model = espalier.train(data, "c45", pruning=None, min_weight_leaf=0.001)
+    assert model.tree.n_leaves == 128 == espalier.MAX_VISITS + 28
+    with transaction(visitor.served.service.sessions) as session:
+        data_set = datasets.add_data_set(session, name="rows", new=datasets.new_data_set(data)).id
+    visitor.served.keep("many", model, data_set_id=data_set)
+    leaves = [node for node in range(model.tree.n_nodes) if model.tree.size[node] == 1]
+    for node, text in ((leaves[0], "> 2 rows"), (leaves[-1], "> At least 1 rows"), (0, "> 129 rows")):
+        html = re.sub(r"\s+", " ", visitor.get(f"/models/many/versions/1/rows?node={node}"))
+        assert f"<p{text} of the data set reach this node" in html

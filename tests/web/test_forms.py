@@ -1,0 +1,116 @@
+"""Forms in a browser with scripts: the slider, the fields and the code agree, also after a refusal and after Back."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from playwright.sync_api import Error, Page, Route, expect
+
+from tests.acceptance.running import Running, running
+from tests.factories import ROOT
+from tests.web.chromium import Reader, chromium
+
+DRUGS = ROOT / "service" / "examples" / "drug200.csv"
+PRUNE = "/ui/models/drugs/versions/1/prune"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service with one version of the model drugs."""
+    with running(tmp_path_factory.mktemp("forms")) as one:
+        one.train("drugs", one.upload(DRUGS.read_bytes(), target="Drug", name="drugs"), preset="cart")
+        yield one
+
+
+@pytest.fixture(scope="module")
+def reader(service: Running) -> Iterator[Reader]:
+    with chromium() as browser:
+        yield Reader(browser.new_page(), service.address)
+
+
+def shell(page: Page) -> str:
+    return page.locator("pre code").first.inner_text()
+
+
+def test_the_step_that_the_slider_shows_is_pruned_after_another_method_was_chosen(
+    service: Running, reader: Reader
+) -> None:
+    page = reader.page
+    reader.open(PRUNE)
+    reader.choose("Method", "pessimistic")
+    expect(page.locator("pre code").first).to_contain_text('"method":"pessimistic"')
+    reader.choose("Method", "cost complexity")
+    expect(page.get_by_label("Step", exact=True)).to_be_visible()
+    reader.slide("Step", 2)
+    alpha = page.locator("#steps tbody tr").nth(2).get_attribute("data-alpha")
+    expect(page.locator("pre code").first).to_contain_text(f'"params":{{"risk":"error","alpha":{alpha}}}')
+    said = re.match(r"\d+", page.locator("#says").inner_text())
+    assert said
+    reader.press("Prune")
+    reader.click("Open version 2 of drugs")
+    expect(page.get_by_role("heading", name="drugs, version 2")).to_be_visible()
+    assert service.get("/v1/models/drugs/versions/2")["summary"]["n_leaves"] == int(said[0])
+
+
+def test_the_last_step_is_shown_if_the_slider_moves_faster_than_the_service_answers(reader: Reader) -> None:
+    page, held = reader.page, list[Route]()
+    reader.open(PRUNE)
+    last = page.locator("#steps tbody tr").count() - 1  # there, the root becomes a leaf
+    assert last >= 3
+    page.route("**/prune/*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks a function
+    reader.slide("Step", last)
+    page.unroute("**/prune/*")
+    for route in held:
+        with suppress(Error):  # the request was given up
+            route.continue_()
+    alpha = page.locator("#steps tbody tr").nth(last).get_attribute("data-alpha")
+    expect(page.locator("pre code").first).to_contain_text(f'"alpha":{alpha}}}')
+    expect(page.locator("#preview svg g g").first).to_have_class("differs")
+
+
+def test_a_refused_pruning_keeps_the_slider_and_the_typed_alpha(reader: Reader) -> None:
+    page = reader.page
+    for typed in (None, "3.5"):
+        reader.open(PRUNE)
+        reader.slide("Step", 2)
+        if typed:
+            reader.fill("alpha", typed)
+        alpha, says = page.get_by_label("alpha", exact=True).input_value(), page.locator("#says").inner_text()
+        assert typed in (None, alpha)
+        reader.choose("Held out", "a share of the rows")
+        reader.fill("Share", "2")
+        reader.press("Prune")
+        expect(page.get_by_role("alert")).to_be_visible()
+        expect(page.get_by_label("Step", exact=True)).to_have_value("2")
+        expect(page.get_by_label("alpha", exact=True)).to_have_value(alpha)
+        expect(page.locator("#says")).to_have_text(says)
+
+
+def test_going_back_shows_the_slider_and_alpha_of_the_same_step(reader: Reader) -> None:
+    page = reader.page
+    reader.open(PRUNE)
+    reader.slide("Step", 2)
+    expect(page.locator("#preview")).to_contain_text("become")
+    reader.click("Jobs")
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    page.go_back()
+    step = int(page.get_by_label("Step", exact=True).input_value())
+    row = page.locator("#steps tbody tr").nth(step)
+    assert page.locator("#says").inner_text() == row.get_attribute("data-says")
+    alpha = page.get_by_label("alpha", exact=True)
+    assert (alpha.input_value() or alpha.get_attribute("placeholder")) == row.get_attribute("data-alpha")
+
+
+def test_going_back_shows_the_fields_of_the_chosen_preset(reader: Reader) -> None:
+    page = reader.page
+    reader.open("/ui/train")
+    page.get_by_label("Preset", exact=True).select_option("c45")
+    expect(page.get_by_role("group", name="Fields of c45")).to_be_visible()
+    reader.click("Jobs")
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    page.go_back()
+    preset = page.get_by_label("Preset", exact=True).input_value()
+    expect(page.get_by_role("group", name=f"Fields of {preset}")).to_be_visible()
+    assert f'"preset":"{preset}"' in shell(page)
+    assert reader.complaints == []

@@ -15,9 +15,9 @@ def contributions_of(
 ) -> tuple[dict[str, float], float]:
     """Return each attribute's contribution, and the baseline: the root's value, or the intercept of a linear model.
 
-    Each test of an attribute changes the share of the predicted class or, in a regression, the number that the node
-    would answer. The contribution is the sum of these changes, each multiplied by the share of the row that takes the
-    branch. If a linear model answers, the contribution is the sum of the attribute's terms.
+    From a test to its branch, the share of the predicted class changes or, in a regression, the number that the node
+    would answer as a leaf. These changes are added up for each attribute. If a row is divided, a change counts by the
+    part of the row that takes the branch. If a linear model answers, the contribution is the sum of the terms.
     """
     if linear is not None and predictor.linear is not None:
         return linear.contributions(), linear.intercept

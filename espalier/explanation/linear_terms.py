@@ -50,13 +50,13 @@ class LinearTerm:
 
 @dataclass(frozen=True, slots=True)
 class LinearAnswer:
-    """The sum that gives a number: intercept + the contributions of the terms.
+    """The sum that gives a number, before it is limited to ±1e150: intercept + the contributions of the terms.
 
     Attributes:
         intercept: The intercept after smoothing.
         terms: The terms after smoothing; empty if leaves are constants.
         constant: The constant k of the smoothing; None without smoothing.
-        smoothing: One step per node from the leaf up (empty: no smoothing). The last `smoothed` is the answer.
+        smoothing: One step per node from the leaf up (empty: no smoothing). The last one has the answer.
     """
 
     intercept: float

@@ -37,7 +37,7 @@ class Surrogates:
 
 
 def arranged_surrogates(surrogates: Surrogates, tests: Places) -> Surrogates:
-    """Return the surrogates of a tree in which node i has the test that node ``tests[i]`` had."""
+    """Return surrogates for rearranged nodes: node i gets those of ``tests[i]``, a node of the tree before."""
     start, places = ragged(surrogates.start, tests)
     code_start, codes = ragged(surrogates.code_start, places)
     return Surrogates(

@@ -136,7 +136,7 @@ def _below(prefix: str, inner: Application) -> Application:
         path = environ.get("PATH_INFO", "")
         if path == prefix or path.startswith(f"{prefix}/"):
             environ["PATH_INFO"] = path[len(prefix) :]
-        given = environ.get("SCRIPT_NAME", "")  # from the proxy; a link below "//host" would lead to that host
+        given = environ.get("SCRIPT_NAME", "").rstrip("/")  # of the proxy; "//host" would lead to that host
         environ["SCRIPT_NAME"] = given if re.fullmatch(PATH_PREFIX, given) else prefix
         return inner(environ, start_response)
 

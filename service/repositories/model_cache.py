@@ -48,9 +48,9 @@ def load_version(session: Session, version_id: str) -> LoadedVersion:
 class ModelCache:
     """Decoded versions by id. Thread-safe; concurrent callers decode a version once.
 
-    A decoded tree takes about 0.8 KB per node, with its cached texts. A model counts as its number of nodes, but at
-    least as `max_nodes / max_models`; a model with more than `max_nodes` is cached alone. If the cache is full, the
-    least recently used model is dropped.
+    A decoded tree takes about 0.8 KB per node, with its cached texts. The cached models together have at most
+    `max_nodes` nodes (rules and conditions, for a list of rules); a small model counts as `max_nodes / max_models`.
+    A larger model is cached alone. If the cache is full, the least recently used model is dropped.
     """
 
     def __init__(self, *, max_models: int = 64, max_nodes: int = 1_500_000) -> None:

@@ -35,7 +35,7 @@ class PredictionStream:
     recorder: Recorder
     lines: AnswerLines
     n_rows: int = field(default=0, init=False)  # number of rows answered so far
-    max_part: int = field(default=sys.maxsize, init=False)  # rows that were found to be within the limit together
+    max_part: int = field(default=sys.maxsize, init=False)  # rows to answer together: half as many after a refusal
 
     def pointer(self, row: int, path: str) -> str:
         """Return a JSON pointer into the whole stream; `path` is a pointer into row `row` of the current batch."""
@@ -98,7 +98,7 @@ def _answers(stream: PredictionStream, batch: Sequence[Any] | espalier.Dataset, 
             continue
         yield content
         stream.n_rows += stop - start
-        start = stop
+        start, stream.max_part = stop, min(2 * stream.max_part, sys.maxsize)
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:

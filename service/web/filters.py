@@ -20,7 +20,7 @@ def number(value: Any, digits: int = 4) -> str:
     """
     if value is None:
         return "–"
-    if isinstance(value, int) or (abs(value) < 1e16 and (float(value).is_integer() or abs(value) >= 10**digits)):
+    if isinstance(value, int) or (abs(value) < 1e16 and (float(value).is_integer() or abs(value) >= 10**digits - 0.5)):
         return f"{round(value):,}".replace(",", "\u202f")  # a narrow space without a line break
     return f"{value:.{digits}g}"
 

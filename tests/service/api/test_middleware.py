@@ -90,6 +90,13 @@ def test_a_forwarded_prefix_that_is_no_legal_prefix_is_ignored(settings: Setting
         assert served.client.get(f"{prefix}/", headers=headers).headers["Location"] == f"{prefix}/ui/"
 
 
+@ON_SQLITE
+def test_a_forwarded_prefix_may_end_with_a_slash(settings: Settings) -> None:
+    with serving(settings, proxies=1) as served:
+        headers = {"Accept": "text/html", "X-Forwarded-Prefix": "/trees/"}
+        assert served.client.get("/", headers=headers).headers["Location"] == "/trees/ui/"
+
+
 def test_a_request_that_breaks_the_rules_of_http_is_refused_so_where_requests_are_logged(settings: Settings) -> None:
     with serving(settings, log_requests="on") as served:
         assert_problem(served.client.get("/v1/models", headers={"Host": "no host"}), 400)

@@ -216,6 +216,18 @@ def test_of_a_stream_as_many_rows_are_answered_together_as_the_limit_allows(
         assert_problem(served.client.post(path, data=lines, content_type=kind), 413)
 
 
+@ON_SQLITE
+def test_after_rows_with_many_paths_a_stream_answers_more_rows_together_again(settings: Settings) -> None:
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "c45")
+    known = '{"Outlook": "Overcast"}\n'
+    with serving(settings, max_full_nodes=9) as served:  # one row of 5 paths
+        served.keep("tennis", model)
+        path = "/v1/models/tennis/predict?missing=fractional&explain=none"
+        text = served.client.post(path, data="{}\n" * 2 + known * 500, content_type="application/x-ndjson").text
+        records = {orjson.loads(line)["decision_id"].partition(":")[0] for line in text.splitlines()}
+        assert len(records) < 20
+
+
 def test_a_list_of_rules_counts_by_its_rules(settings: Settings) -> None:
     data = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
     rules = espalier.prune(

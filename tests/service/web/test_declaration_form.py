@@ -1,10 +1,14 @@
 """The form of a data set's declaration, if categories or texts for missing values are odd."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 import espalier
+from service.web import datasets
 from tests.service.web.browser import Browser, Structure, text_of
 from tests.service.web.test_forms import declared, upload
 
@@ -55,6 +59,34 @@ def test_the_form_that_a_refused_deletion_shows_changes_the_declaration(visitor:
     action = re.search(r'action="/ui([^"]*)"', form[0])
     visitor.change(action[1] if action else f"{page}/delete", target="4", **{"role-3": "ignore"})
     assert declared(visitor, page).features[3].role is espalier.Role.IGNORE
+
+
+def test_values_that_a_page_shows_again_are_not_saved_over_a_change_made_meanwhile(
+    visitor: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = upload(visitor, target="PlayTennis")
+    redeclared = datasets.redeclared_data_set
+
+    @contextmanager
+    def while_another_changes(*arguments: Any, **options: Any) -> Iterator[Any]:
+        with redeclared(*arguments, **options) as new:
+            monkeypatch.undo()
+            visitor.change(page, target="4", **{"role-1": "ignore"})
+            yield new
+
+    shown = fingerprint_in(visitor.get(page))
+    monkeypatch.setattr(datasets, "redeclared_data_set", while_another_changes)
+    html = visitor.refused(page, status=409, target="4", fingerprint=shown, **{"role-3": "ignore"})
+    assert fingerprint_in(html) == shown
+    visitor.refused(page, status=412, target="4", fingerprint=shown, **{"role-3": "ignore"})
+    roles = [feature.role for feature in declared(visitor, page).features]
+    assert (roles[1], roles[3]) == (espalier.Role.IGNORE, espalier.Role.ATTRIBUTE)
+
+
+def fingerprint_in(html: str) -> str:
+    found = re.search(r'name="fingerprint" value="([^"]*)"', html)
+    assert found
+    return found[1]
 
 
 def test_the_columns_of_other_pages_are_reached_from_a_refused_deletion(visitor: Browser) -> None:

@@ -12,7 +12,13 @@ def test_the_smallest_shares_are_left_out() -> None:
 
 
 def test_a_number_has_all_digits_before_its_point() -> None:
-    written = {12.0: "12", 12_345.678: "12\u202f346", -2_253_448.59: "-2\u202f253\u202f449", 1234.56: "1235"}
+    written = {
+        12.0: "12",
+        12_345.678: "12\u202f346",
+        -2_253_448.59: "-2\u202f253\u202f449",
+        1234.56: "1235",
+        9999.6: "10\u202f000",
+    }
     assert {value: number(value) for value in written} == written
 
 

@@ -43,7 +43,7 @@ def test_migrating_stops_when_asked_while_it_waits_for_another(tmp_path: Path) -
 def test_what_dead_children_leave_behind_is_buried(tmp_path: Path) -> None:
     port = str(free_port())
     with process_one("up", "--port", port, folder=tmp_path) as (outer, inner):
-        web_workers = until(lambda: grandchildren(inner, "serve"), what="the web workers")
+        web_workers = until(lambda: grandchildren(inner, " serve "), what="the web workers")
         [server] = {parent for _, parent in web_workers}
         os.kill(server, signal.SIGKILL)
         orphans = {process for process, _ in web_workers}
@@ -69,7 +69,7 @@ def children(parent: int) -> list[int]:
 
 
 def grandchildren(parent: int, word: str) -> list[tuple[int, int]]:
-    """Give (process, its parent) of those two steps below whose command says `word`."""
+    """Give (process, its parent) of those two steps below whose command has `word`; "serve" alone is in forkserver."""
     below = set(children(parent))
     return [(process, above) for process, above, words in processes() if above in below and word in words]
 

@@ -147,7 +147,7 @@ class Settings:
     )
     job_attempts: int = _number(3, 1, 20, "number of attempts at a job before its state is dead")
     decisions: str = _choice(
-        "durable", "best_effort", "off", meaning="when decisions are logged: before the response, later, or never"
+        "durable", "best_effort", "off", meaning="when to log decisions: before the response, later, or by jobs only"
     )
     retention_days: int = _number(
         0, 0, 36500, "days that decisions are kept, unless the model has its own number of days; 0: for ever"

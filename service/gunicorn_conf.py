@@ -24,7 +24,6 @@ from service.settings import Settings, check_listening
 settings = Settings.from_env()
 
 wsgi_app = "service.wsgi:application"
-bind = f"{settings.host}:{settings.port}"
 worker_class = "gthread"
 workers = settings.web_workers
 threads = settings.web_threads

@@ -23,9 +23,11 @@ SQLITE_FILE = "sqlite:///"
 TOKEN = re.compile(
     r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
 )
+HOST_NAME = r"[\w-]{1,63}(\.[\w-]{1,63})*\.?"  # a name with an empty or a longer part cannot be looked up (RFC 1035)
+HOST = HOST_NAME + r"|[0-9A-Fa-f]{0,4}(:[0-9A-Fa-f]{0,4}){1,8}(\.[0-9]{1,3})*(%[\w.-]{1,15})?"  # or an IPv6 address
 # SQLAlchemy reads such a URL correctly; of others, it might take a part of the password for the host or the port.
 POSTGRES_URL = (
-    r"postgresql\+psycopg://([^\s:/@]*(:[^\s@]*)?@)?(\[[0-9A-Fa-f:.]+\]|[^\s:/?@\[\]]*)"
+    rf"postgresql\+psycopg://([^\s:/@]*(:[^\s@]*)?@)?(\[[0-9A-Fa-f:.]+\]|({HOST_NAME}(,{HOST_NAME})*)?)"
     r"(:[0-9]{1,5})?/[^\s/@?]+(\?[^\s@]*)?"
 )
 PATH_PREFIX = "(/[A-Za-z0-9._~-]+)+"
@@ -83,7 +85,7 @@ class Settings:
         "the database; the folder of an SQLite file is created",
         secret=True,
     )
-    host: str = _text("127.0.0.1", r"\S+", "a host name or an IP address", "the address that the web server listens on")
+    host: str = _text("127.0.0.1", HOST, "a host name or an IP address", "the address that the web server listens on")
     port: int = _number(8080, 1, 65535, "the port that the web server listens on")
     auth: str = _choice("none", "keys", meaning="whether callers need a key; none: HOST must be a loopback address")
     admin_key: str = _text(
@@ -172,7 +174,8 @@ class Settings:
         1,
         1_000_000_000,
         "limit for one request, on each of: rows times nodes (explain: full); rows times levels (explain: path); over "
-        "all rows that take several branches, the sum of the steps, or of the paths (explain: none)",
+        "all rows that take several branches, the sum of the steps, or of the paths (explain: none). With 10 classes, "
+        "the limit of levels, steps and paths is a half of it; with 20, a third; and so on",
     )
 
     @classmethod
@@ -185,7 +188,7 @@ class Settings:
             if not text:
                 continue
             try:
-                given[variable.field] = rule.read(text)
+                given[variable.field] = rule.read(text.encode().decode())  # raises if it is not UTF-8
                 is_legal = rule.is_legal(given[variable.field])
             except ValueError:
                 is_legal = False
@@ -239,12 +242,11 @@ def check_listening(settings: Settings, host: str | None = None) -> None:
     """Raise `SettingsError` if keys are off and `is_loopback` is false for `host` (default: `settings.host`)."""
     host = settings.host if host is None else host
     if settings.auth == "none" and not is_loopback(host):
-        raise SettingsError(
-            [
-                f"{PREFIX}HOST: given {host!r}, but without keys ({PREFIX}AUTH=none) the service listens only "
-                f"on this machine; legal: 127.0.0.1, ::1 or localhost, or any address with {PREFIX}AUTH=keys"
-            ]
+        message = (
+            f"{PREFIX}HOST: given {host!r}, but without keys ({PREFIX}AUTH=none) the service listens only "
+            f"on this machine; legal: 127.0.0.1, ::1 or localhost, or any address with {PREFIX}AUTH=keys"
         )
+        raise SettingsError([message])
 
 
 def is_loopback(host: str) -> bool:

@@ -4,7 +4,8 @@
 has hashes of documents, traces, texts and explanations, for the reference data under every preset and pruning. A record
 of the service has the OpenAPI document and the answers to a fixed series of requests (`tell`). It is made on SQLite; if
 ``ESPALIER_TEST_POSTGRES_URL`` names a server, another is made on PostgreSQL. Before recording, set PYTHONPATH to the
-code to record. ``compare OLD NEW`` prints every entry that differs and exits with 1 if there is one.
+code to record. ``compare OLD NEW`` prints every entry that differs, and every file that only one record has. It exits
+with 1 if there is one.
 """
 
 import argparse
@@ -95,15 +96,17 @@ def write(path: Path, entries: dict[str, Any]) -> None:
 
 
 def compare_records(old: Path, new: Path) -> int:
-    """Print the entries that differ; return 1 if there is one."""
+    """Print the entries that differ, and the files that only one record has; return 1 if there is one."""
     n_different = 0
-    for path in sorted(old.glob("*.json")):
-        if not (new / path.name).exists():
-            print(f"{path.name}: not recorded anew")
+    for file in sorted({path.name for folder in (old, new) for path in folder.glob("*.json")}):
+        missing = [folder for folder in (old, new) if not (folder / file).exists()]
+        if missing:
+            print(f"{file}: missing in {missing[0]}")
+            n_different += 1
             continue
-        before, after = json.loads(path.read_text()), json.loads((new / path.name).read_text())
+        before, after = (json.loads((folder / file).read_text()) for folder in (old, new))
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-        print(f"{path.name}: {len(before)} entries, {len(names)} differ")
+        print(f"{file}: {len(before)} entries, {len(names)} differ")
         n_different += len(names)
         for name in names:
             print(f"  {name}\n    old {shortened(before.get(name))}\n    new {shortened(after.get(name))}")

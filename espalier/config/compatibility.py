@@ -136,8 +136,9 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
         faults += [Fault(pointer("attribute_costs", name), "not_legal", message) for name in zeros]
     if isinstance(config.class_weight, tuple):
         classes = {label_text(label) for label in schema.classes}
+        message = f"must be one of {listed(sorted(classes))}"
         faults += [
-            Fault(pointer("class_weight", name), "unknown_class", f"must be one of {', '.join(sorted(classes))}")
+            Fault(pointer("class_weight", name), "unknown_class", message)
             for name, _ in config.class_weight
             if name not in classes
         ]

@@ -223,9 +223,8 @@ def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn
     """
     if not labels or not all(map(is_number, labels)):
         return column_of_categories(name, codes, labels, ordered=False)
-    if all(isinstance(label, int) and abs(label) < 2**62 for label in labels):
-        whole = np.array([*labels, 0], dtype=np.int64)
-        return RawColumn(name, FeatureKind.NUMERIC, whole[codes], codes < 0 if np.any(codes < 0) else None)
+    if any(isinstance(label, int) and abs(label) >= MAX_INTEGER for label in labels):  # doubles may round them
+        return RawColumn(name, FeatureKind.NUMERIC, codes, labels=labels)
     numbers = [plain_number(label) for label in labels]  # None if not finite; refused later
     values = [math.inf if number is None else number for number in numbers]
     return RawColumn(name, FeatureKind.NUMERIC, np.array([*values, np.nan])[codes])

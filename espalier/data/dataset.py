@@ -17,7 +17,7 @@ from espalier.data.instants import instant_text
 from espalier.data.labels import Label, meaning
 from espalier.data.notices import Notice, cell_notices, copy_notices
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
-from espalier.errors import DataError, Fault
+from espalier.errors import DataError, Fault, pointer
 from espalier.threads import parallel_map
 
 Column = Floats | npt.NDArray[np.float32] | Ints
@@ -50,6 +50,7 @@ class Dataset:
     def __post_init__(self) -> None:
         frozen = []
         for feature, column in zip(self.schema.features, self.columns, strict=True):
+            _check_cells(feature, np.asarray(column))
             array = np.ascontiguousarray(column, dtype=_stored_type(feature, column)).view()
             array.flags.writeable = False
             frozen.append(array)
@@ -190,6 +191,14 @@ def _canonical(cells: Column) -> Column:
     canonical = np.add(cells, 0.0, dtype=np.float64)
     canonical[np.isnan(canonical)] = np.nan
     return canonical
+
+
+def _check_cells(feature: Feature, cells: Array) -> None:
+    """Raise `DataError` if cells have not one axis or, as compiled code does not check it, a code has no category."""
+    last = len(feature.categories) - 1
+    if cells.ndim != 1 or (feature.coded and len(cells) and not -1 <= cells.min() <= cells.max() <= last):
+        content = f"codes from -1 (missing) to {last}" if feature.coded else "numbers"
+        raise DataError([Fault(pointer(feature.name), "not_legal", f"must be an array, with one axis, of {content}")])
 
 
 def _stored_type(feature: Feature, column: Array) -> npt.DTypeLike:

@@ -1,5 +1,6 @@
 """Notices: remarks on columns to check before training."""
 
+import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -90,7 +91,15 @@ def warn_of_changes(notices: Iterable[Notice]) -> None:
     """Give a Python warning for each notice whose code is in `CHANGES`."""
     for notice in notices:
         if notice.code in CHANGES:
-            warnings.warn(notice.message, stacklevel=4)
+            warn_caller(notice.message)
+
+
+def warn_caller(message: str) -> None:
+    """Give a Python warning at the line that has called this package, or scikit-learn on top of it."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(("espalier.", "sklearn.")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 # --- notices from reading a column

@@ -219,9 +219,9 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
         raise SchemaError([Fault("/columns", "wrong_type", "must be a list of columns")])
     faults = list(_misspellings(document, MEMBERS))
     declared = [_parse_column(place, column, faults) for place, column in enumerate(columns)]
-    names = [column.name for column in declared]
-    twice = (place for place, name in enumerate(names) if name and name in names[:place])
-    faults += [_fault(place, "name", "duplicate", f"{names[place]!r} is listed twice") for place in twice]
+    first = {column.name: place for place, column in reversed([*enumerate(declared)])}
+    twice = ((place, each.name) for place, each in enumerate(declared) if each.name and first[each.name] < place)
+    faults += [_fault(place, "name", "duplicate", f"{name!r} is listed twice") for place, name in twice]
     target = document.get("target")
     if target is not None:
         declared = _with_target(declared, target, faults)

@@ -108,8 +108,8 @@ def store_dataset(
         **declared: As in `dataset_from_columns`, without `limits`.
 
     Raises:
-        DataError: A file cannot be parsed, a file (except NDJSON) has other columns or types than the first file, or
-            the disk is full; or as in `dataset_from_columns`.
+        DataError: A file cannot be parsed, a file (except NDJSON) has other columns or types than the first file that
+            has rows, or the disk is full; or as in `dataset_from_columns`.
         SchemaError, TooLarge, MemoryError: As in `read_table`.
     """
     declaration, labelled = declare(**declared), frozenset[str]()
@@ -136,12 +136,14 @@ def store_parts(parts: Iterable[Dataset], folder: Path, *, check: Callable[[], N
         check: Called between parts. It may raise an exception to end the writing.
 
     Raises:
-        DataError: There are no rows, a part has another schema than the first, or the disk is full.
+        DataError: There are no rows, a part is no data set or has another schema than the first, or the disk is full.
     """
     schema, declared, flagged, n_rows = None, b"", [], 0
     with full_disk_refused():
         for part in parts:
             check()
+            if not isinstance(part, Dataset):
+                raise DataError([Fault("", "wrong_type", f"must be data sets, not a {type(part).__name__}")])
             if schema is None:
                 schema, flagged = part.schema, [(False, False)] * len(part.columns)
                 declared = orjson.dumps(schema.to_dict())
@@ -194,7 +196,9 @@ def _blocks(paths: Sequence[TableFile], forms: Sequence[str], assembler: TableAs
                         first = _checked(block, first)
                     yield block
             except DataError as error:
-                raise _of_file(error, path, len(paths)) from None
+                # A reader refuses a file without rows if there are no rows yet; a later file may have some.
+                if error.faults[0].code != "empty" or (path is paths[-1] and not assembler.n_rows):
+                    raise _of_file(error, path, len(paths)) from None
 
 
 def _of_file(error: DataError, path: TableFile, n_files: int) -> DataError:

@@ -6,7 +6,7 @@ the preset's value. Some parameters can also be set by the name that scikit-lear
 
 import dataclasses
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Self
 
 import numpy as np
@@ -26,6 +26,7 @@ from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import declare
 from espalier.data.inference import dataset_with_warnings
 from espalier.data.labels import Label, label_text
+from espalier.data.number_parsing import is_number
 from espalier.data.schema import FeatureKind, Schema
 from espalier.errors import ConfigError, EstimatorError, Fault, located, pointer, within
 from espalier.estimators.sklearn_names import SKLEARN_NAMES, fault_of_alpha, fault_of_holdout, translate
@@ -208,12 +209,13 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
     def _nominal_names(self, columns: Sequence[RawColumn]) -> list[str]:
         """Return the names of the columns in ``nominal_columns`` and, if ``nominal`` is a list, in ``nominal``."""
-        split = getattr(self, "nominal", OF_PRESET)
-        listed = split if isinstance(split, list | tuple | np.ndarray) else ()
-        given = list(map(_plain_value, [*(() if self.nominal_columns is None else self.nominal_columns), *listed]))
-        names = [raw.name for raw in columns]
+        listed = () if self.nominal_columns is None else self.nominal_columns
+        if isinstance(listed, str) or not isinstance(listed, Iterable):
+            raise EstimatorError([Fault("/nominal_columns", "wrong_type", "must be a list of column names or numbers")])
+        more = self.nominal if isinstance(self.nominal, list | tuple | np.ndarray) else ()
+        given, names = list(map(_plain_value, [*listed, *more])), [raw.name for raw in columns]
         name_of = dict(zip([*range(-len(names), len(names)), *names], names * 3, strict=True))
-        unknown = [each for each in given if not isinstance(each, int | str) or each not in name_of]
+        unknown = [each for each in given if not (isinstance(each, str) or is_number(each)) or each not in name_of]
         legal = f"must be a column's name or its number from {-len(names)} to {len(names) - 1}"
         EstimatorError.raise_for(
             Fault(pointer("nominal_columns", str(each)), "unknown_column", legal) for each in unknown
@@ -303,8 +305,7 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return each row's class probabilities, float64 (n_rows, n_classes), in the order of ``classes_``."""
-        prediction = self._predicted(X, shares=True)
-        return prediction.shares if prediction.shares is not None else np.empty((len(prediction.leaves), 0))
+        return np.asarray(self._predicted(X, shares=True).shares)
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the natural logarithm of `predict_proba`; -inf for a probability of 0."""

@@ -1,6 +1,5 @@
 """Validate X, y and sample_weight with scikit-learn's checks, and read them as a data set."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from espalier.arrays import Array, Floats, Ints
 from espalier.data.column import RawColumn, column_from_array, columns_from_matrix, distinct_values, is_missing
 from espalier.data.dataset import Column, Dataset
 from espalier.data.labels import MAX_INTEGER, Label
-from espalier.data.notices import rounding_notices, warn_of_changes
+from espalier.data.notices import rounding_notices, warn_caller, warn_of_changes
 from espalier.data.readers.arrow import index_of_pandas
 from espalier.data.readers.frames import columns_of_frame, is_frame
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
@@ -44,7 +43,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
     if _is_table(X):
         table = X.collect() if hasattr(X, "collect") else X  # a lazy table of polars
         if hasattr(table, "drop_columns") and (index := sorted(index_of_pandas(table.schema))):  # of pyarrow
-            warnings.warn(f"index columns of pandas are left out: {', '.join(index)}", stacklevel=4)
+            warn_caller(f"index columns of pandas are left out: {', '.join(index)}")
             table = table.drop_columns(index)
         validate_data(estimator, table, reset=reset, skip_check_array=True)
         if not len(table):
@@ -81,7 +80,8 @@ def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tup
     classes, codes = distinct_values(values)
     if len(classes) < 2 and not known:
         raise ValueError("y holds one class only: there is nothing to learn")
-    return classes, tuple(as_label(label, known) for label in classes.tolist()), codes.astype(np.int32)
+    labels = classes.astype(str) if classes.dtype.kind in "mM" else classes
+    return classes, tuple(as_label(label, known) for label in labels.tolist()), codes.astype(np.int32)
 
 
 def validate_numbers(y: Any, n_rows: int) -> Floats:
@@ -91,7 +91,7 @@ def validate_numbers(y: Any, n_rows: int) -> Floats:
         EstimatorError, ValueError: y is not `n_rows` numbers of legal size.
     """
     values = _column(y, n_rows, dtype=np.float64)
-    if np.asarray(y).dtype.kind in "iu":
+    if np.asarray(y).dtype.kind in "iuO":
         warn_of_changes(rounding_notices(Feature("y", FeatureKind.NUMERIC, Role.TARGET), values))
     EstimatorError.raise_for(within("/y", faults_of_target(values)))
     return values
@@ -101,8 +101,8 @@ def validate_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     """Return row weights as float64 (n_rows,); None if none are given.
 
     Raises:
-        ValueError: The weights have another shape, or are negative, not finite or all zero.
-        EstimatorError: A weight is too small or too large to be added up and squared.
+        ValueError: The weights have another shape or are all zero.
+        EstimatorError: A weight is missing, negative, or too small or too large to be added up and squared.
     """
     if sample_weight is None:
         return None
@@ -110,9 +110,7 @@ def validate_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     weight = np.array(sample_weight, dtype=np.float64)
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight must be a 1d array of {n_rows} numbers, got the shape {weight.shape}")
-    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
-        raise ValueError("sample_weight must be finite numbers of at least 0")
-    if not np.any(weight > 0):
+    if not np.any(weight):
         raise ValueError("Sample weights must contain at least one non-zero number.")
     EstimatorError.raise_for(within("/sample_weight", faults_of_weights(weight)))
     return weight
@@ -171,7 +169,7 @@ def _column(y: Any, n_rows: int, dtype: Any = None) -> Array:
         raise ValueError("the estimator requires y to be passed, but the target y is None")
     _refuse_masked("y", y)
     plain = np.asarray(y)  # scikit-learn would read a nullable type of pandas as floats
-    if plain.dtype.kind == "O" and any(map(is_missing, plain.ravel().tolist())):
+    if plain.dtype.kind in "OmM" and any(map(is_missing, plain.ravel())):
         raise ValueError("Input y contains NaN.")
     values: Array = column_or_1d(plain, dtype=dtype, warn=True)
     check_consistent_length(np.empty(n_rows), values)

@@ -108,7 +108,9 @@ def permutation_importances(
     chosen = legal[0] if measure is None else measure
     if chosen not in legal:
         raise ConfigError([Fault("/measure", "unknown_value", f"must be one of {', '.join(legal)} for {model.task}")])
-    _check_counts(repeats=repeats, seed=seed)
+    counts = {"repeats": (repeats, Integer(1, MAX_REPEATS)), "seed": (seed, NATURAL)}
+    illegal = {name: legal for name, (value, legal) in counts.items() if not legal.test(value)}
+    ConfigError.raise_for(Fault(f"/{name}", "not_legal", f"must be {legal.text}") for name, legal in illegal.items())
     dataset = as_dataset(dataset, like=model.schema)
     if not np.all(dataset.weight > 0):
         dataset = dataset.take(np.flatnonzero(dataset.weight > 0))
@@ -149,13 +151,3 @@ def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterato
     while True:
         order = np.argsort(source.random_raw(dataset.n_rows), kind="stable")
         yield Dataset(dataset.schema, (*columns[:place], columns[place][order], *columns[place + 1 :]))
-
-
-def _check_counts(*, repeats: Any, seed: Any) -> None:
-    checks = {"repeats": (repeats, Integer(1, MAX_REPEATS)), "seed": (seed, NATURAL)}
-    faults = [
-        Fault(f"/{name}", "not_legal", f"must be {legal.text}")
-        for name, (value, legal) in checks.items()
-        if not legal.test(value)
-    ]
-    ConfigError.raise_for(faults)

@@ -288,19 +288,18 @@ def _number_profile(table: Table, feature: Feature, column: Column) -> Attribute
     branch = values.place if feature.unordered else (values.place > cut).astype(np.intp)
     known = float(values.weight.sum())
     share = known / (known + values.missing_weight)
-    variance = variance_of(values.target, values.weight)
-    inside = deviation = 0.0
+    centred = distances_from_mean(values.target, values.weight) if known else values.target
+    between = deviation = 0.0
     for each in np.unique(branch).tolist():
         here = branch == each
         part = float(values.weight[here].sum()) / known
-        within = variance_of(values.target[here], values.weight[here])
-        inside += part * within
-        deviation += part * math.sqrt(within)
+        between += part * float(np.average(centred[here], weights=values.weight[here])) ** 2
+        deviation += part * math.sqrt(variance_of(values.target[here], values.weight[here]))
     return AttributeProfile(
         **_description(table, feature, column, values),
         threshold=_threshold(feature, values, cut),
-        variance_decrease=share * (variance - inside),
-        sd_reduction=share * (math.sqrt(variance) - deviation),
+        variance_decrease=share * between,
+        sd_reduction=share * max(math.sqrt(variance_of(values.target, values.weight)) - deviation, 0.0),
     )
 
 

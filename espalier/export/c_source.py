@@ -121,7 +121,7 @@ static double linear(int leaf, const double *values) {
         else
             for (int each = SET_FIRST[TERM_SET[at]]; each < SET_FIRST[TERM_SET[at] + 1]; each++)
                 if (cell == SET_CODE[each]) column = 1;
-        double product = COEFFICIENT[at] * column;
+        volatile double product = COEFFICIENT[at] * column; /* rounded before it is added */
         value += product;
     }
     return limited(value);

@@ -114,8 +114,8 @@ def export_model(
     """
     if form not in EXPORTS:
         raise ConfigError([Fault("/format", "unknown_value", f"must be one of {', '.join(EXPORTS)}")])
-    if not all(table.split(".")):
-        message = "must be a name, or names with dots between, such as schema.table"
+    if not all(table.split(".")) or not table.isprintable():
+        message = "must be a name of printable characters, or such names with dots between, such as schema.table"
         raise ConfigError([Fault("/table", "not_legal", message)])
     answering = with_missing_strategy(model, missing)
     notes = tuple(_notes(answering))

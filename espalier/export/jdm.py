@@ -36,7 +36,7 @@ def jdm_table(given: Exported) -> str:
     """Return a JDM document: an input, a decision table and an output."""
     model, program = given.model, given.program
     attributes, literals, missing = model.schema.attributes, category_literals(model, _literal), missing_numbers(model)
-    inputs = {place: _Input(attributes[place], literals[place], missing[place]) for place in _tested(program)}
+    inputs = {place: _Cells(attributes[place], literals[place], missing[place]) for place in _tested(program)}
     outputs = ["label", "probabilities", "leaf"] if model.schema.classes else ["value", "leaf"]
     rules = [_rule(model, program, inputs, case, number) for number, case in enumerate(cases_of(model, program))]
     content = {
@@ -109,7 +109,7 @@ def _node(kind: str, place: int, **content: Any) -> dict[str, Any]:
     return {"id": kind, "type": kind, "name": kind, "position": {"x": 300 * place, "y": 0}, **content}
 
 
-def _rule(model: Model, program: Program, inputs: Mapping[int, "_Input"], case: Case, number: int) -> dict[str, str]:
+def _rule(model: Model, program: Program, inputs: Mapping[int, "_Cells"], case: Case, number: int) -> dict[str, str]:
     cells = {f"i{place}": "" for place in inputs}
     cells |= {f"i{part.feature}": inputs[part.feature].cell(part) for part in case.parts}
     row = program.table[case.number].tolist()
@@ -121,8 +121,8 @@ def _rule(model: Model, program: Program, inputs: Mapping[int, "_Input"], case: 
     return {"_id": f"r{number}", **cells, **answer, "leaf": str(case.number)}
 
 
-class _Input:
-    """An attribute, and the literals of its categories and of the numbers that mean a missing value."""
+class _Cells:
+    """The cells of an attribute: conditions with literals of categories, and of numbers that mean a missing value."""
 
     def __init__(self, feature: Feature, categories: Sequence[Sequence[str]], missing: Sequence[float]) -> None:
         self.feature, self.categories = feature, categories
@@ -133,7 +133,7 @@ class _Input:
         if part.codes is not None:
             return self._category_cell(part, part.codes)
         signs = ((">", part.above), ("<=", part.at_most))
-        bounds = [f"$ {sign} {_literal(bound)}" for sign, bound in signs if _finite(bound)]
+        bounds = [f"$ {sign} {_literal(bound)}" for sign, bound in signs if abs(bound) <= MAX_NUMBER]
         if part.known and part.absent and not bounds:
             return ""
         # The engine's `and` and `or` have equal precedence and are read from left to right. Comparing null is an error.
@@ -151,10 +151,6 @@ class _Input:
 
 def _list(items: Iterable[str]) -> str:
     return f"[{', '.join(items)}]"
-
-
-def _finite(number: float) -> bool:
-    return abs(number) <= MAX_NUMBER
 
 
 def _literal(value: Label) -> str:

@@ -38,8 +38,10 @@ MAX_LISTED: Final = 1_000
 """Maximum number of literals in one IN, a limit of Oracle."""
 EXTREMES: Final = {"sqlite": ("MIN", "MAX")}
 """The functions that return the least and the greatest argument, if they are not LEAST and GREATEST."""
-COLUMN_TYPES: Final = {"oracle": "BINARY_DOUBLE"}
-"""The type of doubles to which columns are converted, if it is not that of ``DOUBLE``: Oracle's is a decimal."""
+DOUBLES: Final = {"oracle": "BINARY_DOUBLE"}
+"""The type of doubles, if it is not that of ``DOUBLE``: Oracle's is a decimal."""
+NUMBERS: Final = {"oracle": "{!r}d", "sqlite": "{:.18g}"}
+"""How numbers are written, if not as their shortest text: decimals of Oracle end at 1e126, SQLite rounds wrongly."""
 
 
 def sql_query(given: Exported, dialect: str) -> str:
@@ -60,8 +62,8 @@ class _Query:
     def __init__(self, model: Model, program: Program, dialect: str) -> None:
         self.model, self.program, self.dialect = model, program, dialect
         self.attributes = model.schema.attributes
-        self.double = exp.DataType.build("double").sql(dialect=dialect)
-        self.missing = [list(map(_number, numbers)) for numbers in missing_numbers(model)]
+        self.double = DOUBLES.get(dialect, exp.DataType.build("double").sql(dialect=dialect))
+        self.missing = [list(map(self._number, numbers)) for numbers in missing_numbers(model)]
         self.columns = [self._column(feature) for feature in self.attributes]
         self.literals = category_literals(model, self._literal)
 
@@ -124,15 +126,15 @@ class _Query:
     def _number_condition(self, part: Part) -> str | None:
         column, known = self.columns[part.feature], list[str]()
         if part.above > -math.inf:
-            known.append(f"{column} > {_number(part.above)}")
+            known.append(f"{column} > {self._number(part.above)}")
         if part.at_most < math.inf:
-            known.append(f"{column} <= {_number(part.at_most)}")
+            known.append(f"{column} <= {self._number(part.at_most)}")
         if part.known and part.absent and not known:
             return None
         absent = [f"{column} IS NULL"]
         if self.dialect in HAS_NAN:
             # Depending on the dialect, NaN is greater than every number, or all comparisons with it are false.
-            finite = f"{column} <= {_number(sys.float_info.max)}"
+            finite = f"{column} <= {self._number(sys.float_info.max)}"
             known += [finite] if part.at_most == math.inf else []
             absent.append(f"NOT ({finite})")
         known += [f"{column} NOT IN ({', '.join(listed)})" for listed in _parts(self.missing[part.feature])]
@@ -160,7 +162,7 @@ class _Query:
         column, collation = f"t.{self.name(feature.name)}", COLLATIONS.get(self.dialect)
         if not feature.coded:
             # Databases compare large integers and decimals exactly, and round thresholds to the 32 bits of a FLOAT.
-            return f"CAST({column} AS {COLUMN_TYPES.get(self.dialect, self.double)})"
+            return f"CAST({column} AS {self.double})"
         is_text = any(isinstance(label, str) for label in feature.categories)
         return f"{column} COLLATE {collation}" if collation and is_text else column
 
@@ -168,10 +170,17 @@ class _Query:
         if isinstance(label, bool):
             # SQL Server has no boolean literals; SQLite reads TRUE as a column if the table has one of that name.
             return str(int(label)) if self.dialect in ("sqlite", "tsql") else str(label).upper()
-        return exp.Literal.string(label).sql(dialect=self.dialect) if isinstance(label, str) else _number(label)
+        if isinstance(label, str):  # SQL Server converts texts to a code page, unless they begin with N
+            text = exp.National(this=label) if self.dialect == "tsql" else exp.Literal.string(label)
+            return text.sql(dialect=self.dialect)
+        return self._number(label)
+
+    def _number(self, value: float) -> str:
+        """Return a literal that is read as exactly this number."""
+        return NUMBERS.get(self.dialect, "{!r}").format(value)
 
     def _double(self, value: float) -> str:
-        return f"CAST({_number(value)} AS {self.double})"
+        return f"CAST({self._number(value)} AS {self.double})"
 
     def _limited(self, value: str) -> str:
         least, greatest = EXTREMES.get(self.dialect, ("LEAST", "GREATEST"))
@@ -183,11 +192,6 @@ class _Query:
         for number, answer in answers:
             numbers.setdefault(answer, []).append(str(number))
         return _case([(_is_in(leaf, listed), answer) for answer, listed in numbers.items()], None)
-
-
-def _number(value: float) -> str:
-    """Return the shortest literal that is read as exactly this number."""
-    return repr(value)
 
 
 def _parts(literals: Sequence[str]) -> Iterator[Sequence[str]]:

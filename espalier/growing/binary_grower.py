@@ -70,7 +70,7 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
     share[left], share[right] = weight[left] / known, weight[right] / known
     fallback = np.full(len(weight), -1, np.int32)
     if parameters.missing not in (c.FRACTIONAL, c.SPREAD):
-        fallback[is_inner] = weight[right] > weight[left]
+        fallback[is_inner] = majority(np.stack([weight[left], weight[right]], axis=1))
     by_category = np.array([*(attribute.unordered for attribute in data.attributes), False])[feature]
     test = np.where(by_category, NOMINAL, NUMERIC).astype(np.int8)
     test[~is_inner] = LEAF

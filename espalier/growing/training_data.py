@@ -68,7 +68,8 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
     class_scale = np.ones(n_classes)
     if n_classes and config.class_weight is not None:
         factors = class_factors(dataset.schema.classes, config, dataset)
-        class_scale = np.divide(1.0, factors, out=np.zeros(n_classes), where=factors > 0)
+        # Only a class without rows can have a factor whose inverse overflows; its scale is not read.
+        class_scale = np.divide(1.0, factors, out=np.zeros(n_classes), where=factors >= sys.float_info.min)
         weight = weight * factors[target]
         ConfigError.raise_for(within("/class_weight", faults_of_weights(weight)))
     columns: Sequence[Column] = dataset.attributes

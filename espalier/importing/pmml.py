@@ -106,6 +106,8 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
     notes += [note for is_category, note in INVALID_NOTES.items() if is_category in invalid]
     if target.is_category and not read.has_shares:
         notes.append("the document does not give the shares of the classes: the share of the answer is shown as 1")
+    if not target.is_category:
+        notes.append("the document does not give the spread of the rows: standard deviations are shown as 0")
     criterion = "gini" if target.is_category else "squared_error"
     imported = Model(
         schema=_schema(columns, target),

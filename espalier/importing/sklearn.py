@@ -55,6 +55,7 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
     Raises:
         NotApplicable: `estimator` is not one of these, is not fitted, predicts more than one column, or has an unknown
             criterion or classes other than texts, numbers and truth values.
+        DocumentError: No document can hold the model: for example, it has one class only.
         SchemaError: The columns are not legal: for example, an attribute has the name of the target.
 
     >>> from sklearn.tree import DecisionTreeClassifier
@@ -70,7 +71,7 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
     names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
     schema = _schema(names or [f"x{place}" for place in range(estimator.n_features_in_)], classes, target)
     n_rows = int(peer_tree.n_node_samples[0])
-    return Model(
+    imported = Model(
         schema=schema,
         config=training_config("cart", criterion=CRITERIA[estimator.criterion], missing="direction"),
         preparation=Preparation(),
@@ -78,6 +79,7 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
         training=TrainingRecord(n_rows, n_rows, "", None, {"n_rows": n_rows}),
         notes=tuple(_notes(estimator, classifies=classifies)),
     )
+    return from_json(to_json(imported))  # checked as every other document is
 
 
 def from_skops(content: bytes, *, target: str = "target") -> Model:
@@ -106,8 +108,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
         others = sorted(set(io.get_untrusted_types(data=content)) - {NODES})
         if others:
             raise NotApplicable(f"the file has types that are not trusted: {', '.join(others)}")
-        model = from_sklearn(io.loads(content, trusted=[NODES]), target=target)
-        return from_json(to_json(model))  # checked as every other document is
+        return from_sklearn(io.loads(content, trusted=[NODES]), target=target)
     except (EspalierError, ImportError, UntrustedTypesFoundException) as error:
         raise NotApplicable(str(error)) from None
     except zipfile.BadZipFile:
@@ -182,10 +183,11 @@ def _tree(peer_tree: Any, *, classifies: bool, is_variance: bool) -> Tree:
     of_presence = inner & np.isinf(peer_tree.threshold[order]) & (peer_tree.missing_go_to_left[order] == 0)
     weight = peer_tree.weighted_n_node_samples[order].astype(np.float64)
     answers = peer_tree.value[order, 0, :].astype(np.float64)
-    impurity = np.maximum(peer_tree.impurity[order].astype(np.float64), 0.0)  # rounding leaves some below 0
+    # Rounding leaves some impurities below 0; that of a node without weight, or with a sum of 0, is not finite.
+    impurity = np.maximum(np.nan_to_num(peer_tree.impurity[order], posinf=0.0), 0.0)
     child_start, child = children_of(parent)
     whole = weight[parent[child]]
-    shares = np.divide(weight[child], whole, out=np.full(len(child), 0.5), where=whole > 0)
+    shares = np.minimum(np.divide(weight[child], whole, out=np.full(len(child), 0.5), where=whole > 0), 1.0)
     below = np.zeros(len(order))
     np.add.at(below, parent[child], shares * impurity[child])
     return Tree(

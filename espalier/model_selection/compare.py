@@ -28,6 +28,7 @@ from espalier.training.train import train
 
 SIGNIFICANCE: Final = 0.05
 SMALL: Final = 1e-3
+"""A smaller figure is shown with four significant digits instead of four decimals."""
 ROUNDING: Final = 1e-12
 """Two figures are equal if they differ by at most this share of the larger one."""
 
@@ -41,6 +42,7 @@ class Result:
         seconds: For each fold, the seconds of the training, without the test.
         misses: Loss of each test row of weight above 0, fold by fold: 0 or 1 for a class, or the squared error.
         weights: Weights of these rows.
+        confusion: Sum of the confusion matrices of the folds, which are not in `evaluations`; None as there.
         notes: Remarks on the test rows if there is one split; empty for folds.
     """
 
@@ -50,6 +52,7 @@ class Result:
     seconds: tuple[float, ...]
     misses: Floats
     weights: Floats
+    confusion: Floats | None = None
     notes: tuple[str, ...] = ()
 
     def score(self, measure: str) -> float:
@@ -143,7 +146,9 @@ class Comparison:
         equal = [difference.other for difference in self.differences if difference.by == 0]
         beaten = [difference.other for difference in self.differences if difference.significant]
         level = [each.other for each in self.differences if each.by > 0 and not each.significant]
-        parts = [f"{best.candidate.name} has the best {self.measure} ({_figure_text(best.score(self.measure))})"]
+        score = best.score(self.measure)
+        figure = f"{score:.4f}" if score == 0 or abs(score) >= SMALL else f"{score:.4g}"
+        parts = [f"{best.candidate.name} has the best {self.measure} ({figure})"]
         if equal:
             parts[0] += f", as {'has ' + equal[0] if len(equal) == 1 else ', '.join(equal) + ' have'}"
         if beaten:
@@ -238,19 +243,20 @@ def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
     our_figures, their_figures = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     differences = our_figures - their_figures
     error = ROUNDING * np.maximum(np.abs(our_figures), np.abs(their_figures))
-    return np.where(np.abs(differences) <= error, 0.0, differences)
+    return np.where((np.abs(differences) <= error) & np.isfinite(error), 0.0, differences)
 
 
 def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
     """Return the p-value of the mean of the differences `apart`, and the name of the test.
 
     `test_to_training` is the number of test rows per training row. If it is 0, the test is Student's paired t-test. If
-    the mean is 0 or there are k < 2 differences, p is 1. If all are equal and not 0, a sign test gives p = 2 · 2^-k.
+    the mean is 0 or infinite or k < 2 differences are given, p is 1. If all are equal and not 0, a sign test gives
+    p = 2 · 2^-k.
     """
     count = len(apart)
     mean = float(apart.mean())
     name = "corrected resampled t-test (Nadeau and Bengio 2003)" if test_to_training else "paired t-test (Student 1908)"
-    if count < 2 or mean == 0:
+    if count < 2 or mean == 0 or not math.isfinite(mean):
         return 1.0, name
     if np.ptp(apart) <= ROUNDING * abs(mean):
         return math.ldexp(1.0, 1 - count), "sign test (all differences are the same)"
@@ -274,7 +280,7 @@ def _run(
     dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence[Test], parts: Iterator[Progress]
 ) -> Result:
     holdout = candidate.holdout if candidate.config.needs_held_out else None
-    evaluations, leaves, seconds = [], [], []
+    evaluations, leaves, seconds, confusion = [], [], [], None
     misses, weights = [], []
     for each, progress in zip(tests, parts, strict=False):  # the other parts are for the other candidates
         training_rows, test = parts_of(dataset, noisy, each)
@@ -282,7 +288,9 @@ def _run(
         model = train(training_rows, candidate.config, holdout=holdout, progress=progress)
         seconds.append(time.perf_counter() - begun)
         evaluation, missed = evaluate_rows(model, test, progress=progress)
-        evaluations.append(evaluation)
+        if evaluation.confusion is not None:
+            confusion = np.add(evaluation.confusion, 0.0 if confusion is None else confusion)
+        evaluations.append(dataclasses.replace(evaluation, confusion=None))
         leaves.append(model.rules.n_rules if isinstance(model.body, RuleList) else model.tree.n_leaves)
         counted = test.weight > 0
         misses.append(missed[counted])
@@ -290,23 +298,25 @@ def _run(
     # Notes are for a holdout only: its rows may be a bad choice, but folds test every row.
     notes = notes_on_rows(model, test, in_parts=False).get("notes", []) if len(tests) == 1 else []
     tested = np.concatenate(misses), np.concatenate(weights)
-    return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested, tuple(notes))
+    return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested, confusion, tuple(notes))
 
 
 def _best(results: Sequence[Result], measure: str) -> Result:
     """Return the result with the best mean score; among equal scores, the one with fewer leaves, then the first."""
-    sign = -1.0 if measure == "accuracy" else 1.0
-    return min(results, key=lambda result: (sign * result.score(measure), float(np.mean(result.leaves))))
+    scores = [result.score(measure) for result in results]
+    top = max(scores) if measure == "accuracy" else min(scores)
+    equal = [place for place, apart in enumerate(paired_differences(scores, top).tolist()) if not abs(apart) > 0]
+    return min((results[place] for place in equal), key=lambda result: float(np.mean(result.leaves)))
 
 
 def _difference(best: Result, other: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> Difference:
-    by = abs(best.score(measure) - other.score(measure))
+    by = abs(float(paired_differences(best.score(measure), other.score(measure))))
     return Difference(best.candidate.name, other.candidate.name, by, *_tested(best, other, measure, tests, dataset))
 
 
 def _effect(pruned: Result, unpruned: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> PruningEffect:
     p_value, test = _tested(pruned, unpruned, measure, tests, dataset)
-    gain = pruned.score(measure) - unpruned.score(measure)
+    gain = float(paired_differences(pruned.score(measure), unpruned.score(measure)))
     names, leaves_kept = (pruned.candidate.name, unpruned.candidate.name), sum(pruned.leaves) / sum(unpruned.leaves)
     return PruningEffect(*names, gain if measure == "accuracy" else -gain, p_value, test, leaves_kept)
 
@@ -328,11 +338,6 @@ def _tested(first: Result, second: Result, measure: str, tests: Sequence[Test], 
     return p_value, f"{test} of the {'' if alike else 'weighted '}{errors}"
 
 
-def _figure_text(figure: float) -> str:
-    """Return a figure with four decimals; if it is between 0 and ±`SMALL`, with four significant digits."""
-    return f"{figure:.4f}" if figure == 0 or abs(figure) >= SMALL else f"{figure:.4g}"
-
-
 def _result_document(result: Result) -> Mapping[str, Any]:
     figures: dict[str, Any] = {}
     for name in ("accuracy", "balanced_accuracy", "macro_f1", "log_loss", "rmse", "mae", "r2"):
@@ -340,12 +345,11 @@ def _result_document(result: Result) -> Mapping[str, Any]:
         if None not in values:
             deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
             figures[name] = {"mean": float(np.mean(values)), "std": deviation, "folds": values}
-    confusions = [each.confusion for each in result.evaluations if each.confusion is not None]
     return {
         "name": result.candidate.name,
         "config": config_to_dict(result.candidate.config),
         "figures": figures,
-        **({"confusion": np.sum(confusions, axis=0).tolist()} if confusions else {}),
+        **({} if result.confusion is None else {"confusion": result.confusion.tolist()}),
         "leaves": {"mean": float(np.mean(result.leaves)), "folds": list(result.leaves)},
         "seconds": float(np.mean(result.seconds)),
         **({"notes": list(result.notes)} if result.notes else {}),

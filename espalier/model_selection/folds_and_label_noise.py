@@ -119,20 +119,20 @@ def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -
             aside = held_out_rows(holdout, training_rows)
         except ConfigError as error:
             return f"{reason}: {error.faults[0].message}"
-        if not 0 < training_rows.weight[aside].sum() < training_rows.weight.sum():
+        if not 0 < np.count_nonzero(training_rows.weight[aside]) < np.count_nonzero(training_rows.weight):
             return f"{reason}: both those set aside and those that remain must have some weight"
     return None
 
 
 def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
     """Return why a test is impossible: its test or training rows have no weight. None if all tests are possible."""
-    whole = float(dataset.weight.sum())
+    n_weighed = np.count_nonzero(dataset.weight)
     for number, test in enumerate(tests):
-        tested = test.weight if isinstance(test, Dataset) else dataset.weight[test]
+        n_tested = np.count_nonzero(test.weight if isinstance(test, Dataset) else dataset.weight[test])
         which = f"fold {number + 1} of {len(tests)}" if len(tests) > 1 else "the holdout"
-        if not np.any(tested > 0):
+        if n_tested == 0:
             return f"the rows of {which} have no weight: nothing can be tested on them"
-        if not isinstance(test, Dataset) and float(tested.sum()) >= whole:
+        if n_weighed == (0 if isinstance(test, Dataset) else n_tested):
             return f"the rows outside {which} have no weight: nothing can be learned from them"
     return None
 

@@ -1,10 +1,21 @@
 """Check, before any row is read, whether a method can prune a model."""
 
+from typing import Final
+
+import numpy as np
+
 from espalier.config.compatibility import pruning_faults
 from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, ReducedError, RulePostPruning, needs_held_out
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model
+from espalier.model.node_tests import LEAF
 from espalier.model.rules import RuleList
+
+NO_STATISTICS: Final = (
+    "needs the statistics of training rows at every node: in this imported tree, those of the branches do not add up "
+    "to those of their node. Prune it by held-out rows (reduced_error)"
+)
+SLACK: Final = 1e-3
 
 
 def check_pruning(
@@ -35,10 +46,31 @@ def check_pruning(
         message = "the model is a list of rules, and all methods prune trees: name the version that it was made from"
         raise ConfigError([Fault("/method", "not_a_tree", message)])
     faults = pruning_faults(method, model.config, model.task)
-    own = _faults_of_rows(model, method) if has_training_rows else _faults_without_rows(model, method)
+    if not (faults or isinstance(method, ReducedError | RulePostPruning) or statistics_add_up(model)):
+        faults.append(Fault("/method", "no_statistics", NO_STATISTICS))
+    own, n_rows = [] if has_training_rows else _faults_without_rows(model, method), model.training.n_training_rows
+    if has_training_rows and isinstance(method, CostComplexity) and method.select == "cv" and method.folds > n_rows:
+        own.append(Fault("/folds", "out_of_range", f"must be at most {n_rows}, the number of training rows"))
     reported = {fault.path for fault in own}
     faults += own + [each for each in _faults_of_backfit(model, method, validation_data) if each.path not in reported]
     ConfigError.raise_for(faults)
+
+
+def statistics_add_up(model: Model) -> bool:
+    """Return whether the statistics of each test of a tree are about the sums of those of its branches.
+
+    In an imported tree, a leaf may repeat its node for missing values, or squared deviations may be unknown.
+    """
+    if model.training.fingerprint:  # the tree was grown here
+        return True
+    tree, parent = model.tree, model.tree.parent[1:]
+    own, below = tree.stats, tree.stats[1:]
+    if not model.schema.classes:
+        squares = below[:, 2] + below[:, 0] * (below[:, 1] - own[parent, 1]) ** 2
+        own, below = own[:, ::2], np.stack([below[:, 0], squares], axis=1)
+    sums = np.stack([np.bincount(parent, column, tree.n_nodes) for column in below.T], axis=1)
+    slack = SLACK * (tree.weight[:, None] if model.schema.classes else np.maximum(own, SLACK * own[0]))
+    return bool(np.all((np.abs(sums - own) <= slack)[tree.test != LEAF]))
 
 
 def _faults_of_backfit(model: Model, method: Pruner, validation_data: str | None) -> list[Fault]:
@@ -72,11 +104,4 @@ def _faults_without_rows(model: Model, method: Pruner) -> list[Fault]:
     if isinstance(method, RulePostPruning):
         message = f"must not be rules, which counts the training rows that each rule answers: {gone}"
         return [Fault("/method", "no_training_rows", message)]
-    return []
-
-
-def _faults_of_rows(model: Model, method: Pruner) -> list[Fault]:
-    n_rows = model.training.n_training_rows
-    if isinstance(method, CostComplexity) and method.select == "cv" and method.folds > n_rows:
-        return [Fault("/folds", "out_of_range", f"must be at most {n_rows}, the number of training rows")]
     return []

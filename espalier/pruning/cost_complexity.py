@@ -16,7 +16,9 @@ from espalier.errors import NotApplicable
 from espalier.growing.grow import grow
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
+from espalier.prediction.encode_columns import target_of
 from espalier.progress import Progress
+from espalier.pruning.applicable import NO_STATISTICS, statistics_add_up
 from espalier.pruning.distribute import losses, node_sums, squared_errors, weighted_rows
 from espalier.pruning.kernels import cost_complexity as kernel
 from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, notes_on_rows, pruned_model, step_lines
@@ -71,13 +73,15 @@ def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
     `risk` has the same values as in `CostComplexity`. The impurity is that of the criterion; entropy is in bits.
 
     Raises:
-        NotApplicable: The impurity of the criterion cannot be computed from the statistics of the nodes.
+        NotApplicable: The statistics of an imported tree do not add up, or do not give the impurity of the criterion.
 
     >>> from espalier import dataset_from_rows, train
     >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
     >>> pruning_path(train(dataset_from_rows(rows, target="play"), "id3"), "error").alpha.tolist()
     [0.0, 1.0]
     """
+    if not statistics_add_up(model):
+        raise NotApplicable(f"the path {NO_STATISTICS}")
     tree, risks = model.tree, node_risks(model, risk)
     is_leaf = tree.test == LEAF
     slack = _slack(risks)
@@ -121,49 +125,33 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
     one standard error above the least error.
 
     Raises:
-        NotApplicable: The rows that `select` needs have no weight or are too few; errors overflow; see `pruning_path`.
+        NotApplicable: The rows that `select` needs have no weight or are too few; or as in `pruning_path`.
         DataError: The rows do not have the model's columns.
         Cancelled: `progress` was stopped during ``"cv"``.
     """
     tree, path = model.tree, pruning_path(model, parameters.risk)
-    measured = _measured(model, parameters, path, rows, progress)
-    place = path.place(parameters.alpha or 0.0) if measured is None else _selected(measured, parameters.rule)
+    judged = {"validation": rows.held_out, "cv": rows.training}.get(parameters.select or "")
+    measured = None if judged is None else _measured(model, parameters, path, judged, progress)
+    place = path.place(parameters.alpha or 0.0) if measured is None else _selected(*measured, parameters.rule)
     gone = path.collapsed(place)
     pruned, _ = collapsed(tree, gone)
 
     def trace() -> dict[str, Any]:
-        went = path.step[path.gone] <= place
         risks = node_risks(model, parameters.risk)
-        alpha = path.alpha[path.step[path.gone[went]]]
+        alpha = path.alpha[path.step[gone]]
         rule = "at this price, the subtree's leaves cost at least as much as the risk that they save"
-        judged = {"validation": rows.held_out, "cv": rows.training}.get(parameters.select or "")
         return {
             "estimate": RISK_WORDS[parameters.risk],
-            "held_out_rows": judged.n_rows if judged is not None and judged is rows.held_out else None,
+            "held_out_rows": judged.n_rows if judged is not None and parameters.select == "validation" else None,
             **(notes_on_rows(model, judged) if judged is not None else {}),
             "before": counts(tree, float(risks[tree.test == LEAF].sum())),
             "after": counts(pruned, float(path.risk[place])),
             "alpha": float(path.alpha[place]),
             "table": _table(path, measured, place),
-            "steps": step_lines(
-                model, path.gone[went], rule, path.before[went], risks[path.gone[went]], alpha=alpha.tolist()
-            ),
+            "steps": step_lines(model, gone, rule, path.before[: len(gone)], risks[gone], alpha=alpha.tolist()),
         }
 
     return Pruned(pruned_model(model, pruned, parameters), parameters, trace)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The error of each tree of a path, measured on held-out rows or by cross-validation.
-
-    Attributes:
-        error: float64 (p); misclassification rate, or mean squared error.
-        deviation: float64 (p); the standard error of `error`.
-    """
-
-    error: Floats
-    deviation: Floats
 
 
 def _slack(risk: Floats) -> float:
@@ -205,18 +193,13 @@ def _entropy(stats: Floats) -> Floats:
     return np.asarray(-(shares * logarithms).sum(axis=1))
 
 
-def _gini(stats: Floats) -> Floats:
-    shares = _shares(stats)
-    return np.asarray((shares * (1 - shares)).sum(axis=1))
-
-
 def _variance(stats: Floats) -> Floats:
     return np.divide(stats[:, 2], stats[:, 0], out=np.zeros(len(stats)), where=stats[:, 0] > 0)
 
 
 MEASURES: Final[Mapping[str, Callable[[Floats], Floats]]] = {
     "entropy": _entropy,
-    "gini": _gini,
+    "gini": lambda stats: (_shares(stats) * (1 - _shares(stats))).sum(axis=1),
     "misclassification": lambda stats: np.where(stats.sum(axis=1) > 0, 1 - _shares(stats).max(axis=1), 0.0),
     "variance": _variance,
     "deviation": lambda stats: np.sqrt(_variance(stats)),
@@ -224,38 +207,38 @@ MEASURES: Final[Mapping[str, Callable[[Floats], Floats]]] = {
 
 
 def _measured(
-    model: Model, parameters: CostComplexity, path: PruningPath, rows: PruningRows, progress: Progress
-) -> Measured | None:
+    model: Model, parameters: CostComplexity, path: PruningPath, dataset: Dataset, progress: Progress
+) -> tuple[Floats, Floats]:
+    """Return the misclassification rate or mean squared error of each tree of a path, and its standard error."""
+    unit = 1.0
+    if not model.schema.classes:
+        # In this power of two above all targets, the fourth powers of errors neither overflow nor vanish.
+        largest = max(np.abs(values).max() for values in (model.tree.value, target_of(model.schema, dataset)))
+        unit = float(np.ldexp(1.0, np.frexp(largest)[1]))
     if parameters.select == "validation":
-        assert rows.held_out is not None  # noqa: S101 - see `PruningRows`
-        loss, squares, weight = _losses_over_path(model, path, rows.held_out)
-        return _mean_and_deviation(loss, squares, weight, rows.held_out)
-    return _cross_validated(model, parameters, path, rows.training, progress) if parameters.select == "cv" else None
-
-
-def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tuple[Floats, Floats, float]:
-    """Return Σ w·l and Σ w·l² for each tree of a path, and Σ w. A row has the weight w, and the loss l in the tree."""
-    given = weighted_rows(model, dataset)
-    until = kernel.earliest_above(model.tree.parent, path.step)
-    loss, squares = losses(model, node_sums(model, given))
-    if not np.all(np.isfinite(squares)):
-        raise NotApplicable("the fourth powers of the errors overflow a double: divide the target by a constant")
-    n_steps = len(path.alpha)
-    over = [np.maximum(_over_path(path.step, until, n_steps, of_node), 0.0) for of_node in (loss, squares)]
-    return over[0], over[1], float(given.weights.sum())
-
-
-def _mean_and_deviation(loss: Floats, squares: Floats, weight: float, dataset: Dataset) -> Measured:
+        loss, squares, weight = _losses_over_path(model, path, dataset, unit)
+    else:
+        loss, squares, weight = _cross_validated(model, parameters, path, dataset, progress, unit=unit)
     if weight <= 0:
         raise NotApplicable("selection measures errors on rows, and the given rows have no weight")
     mean, n_rows = loss / weight, int(np.count_nonzero(dataset.weight > 0))
-    return Measured(mean, np.sqrt(np.maximum(squares / weight - mean * mean, 0.0) / n_rows))
+    deviation = np.sqrt(np.maximum(squares / weight - mean * mean, 0.0) / n_rows)
+    return mean * unit * unit, deviation * unit * unit
+
+
+def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset, unit: float) -> tuple[Floats, Floats, float]:
+    """Return Σ w·l and Σ w·l² for each tree of a path, and Σ w. A row has the weight w, and the loss l in the tree."""
+    given = weighted_rows(model, dataset)
+    until = kernel.earliest_above(model.tree.parent, path.step)
+    figures = losses(model, node_sums(model, given, unit=unit))
+    n_steps = len(path.alpha)
+    over = [np.maximum(_over_path(path.step, until, n_steps, of_node), 0.0) for of_node in figures]
+    return over[0], over[1], float(given.weights.sum())
 
 
 def _cross_validated(
-    model: Model, parameters: CostComplexity, path: PruningPath, training: Dataset | None, progress: Progress
-) -> Measured:
-    assert training is not None  # noqa: S101 - see `PruningRows`
+    model: Model, parameters: CostComplexity, path: PruningPath, training: Dataset, progress: Progress, *, unit: float
+) -> tuple[Floats, Floats, float]:
     if training.n_rows < parameters.folds:
         raise NotApplicable(f"{training.n_rows} training rows cannot be divided into {parameters.folds} parts")
     # A tree of the path is measured at a price at which it is best: the geometric mean of its alpha and the next one's.
@@ -266,11 +249,11 @@ def _cross_validated(
         other, scale = _grown_without(model, training, fold_of_row != fold, parameters.risk)
         own = pruning_path(other, parameters.risk)
         places = np.searchsorted(own.alpha, prices * scale * (1 + ROUNDING), side="right") - 1
-        fold_loss, fold_squares, fold_weight = _losses_over_path(other, own, training.take(fold_of_row == fold))
+        fold_loss, fold_squares, fold_weight = _losses_over_path(other, own, training.take(fold_of_row == fold), unit)
         loss += fold_loss[places]
         squares += fold_squares[places]
         weight += fold_weight
-    return _mean_and_deviation(loss, squares, weight, training)
+    return loss, squares, weight
 
 
 def _grown_without(model: Model, training: Dataset, is_kept: Mask, risk: str) -> tuple[Model, float]:
@@ -282,19 +265,18 @@ def _grown_without(model: Model, training: Dataset, is_kept: Mask, risk: str) ->
     return other, float(grown.tree.weight[0] / model.tree.weight[0]) if risk == "error" else 1.0
 
 
-def _selected(measured: Measured, rule: str) -> int:
+def _selected(error: Floats, deviation: Floats, rule: str) -> int:
     # The slack is a share of the largest error, so that ties do not depend on the unit of the target.
-    slack = ROUNDING * float(measured.error.max())
-    best = int(np.flatnonzero(measured.error <= float(measured.error.min()) + slack)[-1])
+    slack = ROUNDING * float(error.max())
+    best = int(np.flatnonzero(error <= float(error.min()) + slack)[-1])
     if rule == "min":
         return best
-    bound = measured.error[best] + measured.deviation[best]
-    return int(np.flatnonzero(measured.error <= bound + slack)[-1])
+    return int(np.flatnonzero(error <= error[best] + deviation[best] + slack)[-1])
 
 
-def _table(path: PruningPath, measured: Measured | None, place: int) -> list[dict[str, Any]]:
+def _table(path: PruningPath, measured: tuple[Floats, Floats] | None, place: int) -> list[dict[str, Any]]:
     columns: dict[str, list[Any]] = {name: getattr(path, name).tolist() for name in ("alpha", "leaves", "risk")}
     if measured is not None:
-        columns |= {"error": measured.error.tolist(), "standard_error": measured.deviation.tolist()}
+        columns |= {"error": measured[0].tolist(), "standard_error": measured[1].tolist()}
     columns["selected"] = [each == place for each in range(len(path.alpha))]
     return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]

@@ -53,16 +53,16 @@ def training_weight(model: Model, training: Dataset) -> Floats:
     return np.asarray(training.weight * factors[target_of(model.schema, training)])
 
 
-def node_sums(model: Model, given: WeightedRows) -> Floats:
+def node_sums(model: Model, given: WeightedRows, *, unit: float = 1.0) -> Floats:
     """Return sums over the rows at each node, float64 (n_nodes, width).
 
     For a classification, the columns are the weight of each class and of rows of unknown class. For a regression, see
-    ``sums`` in `espalier.pruning.kernels.distribute.Distribution`.
+    ``sums`` in `espalier.pruning.kernels.distribute.Distribution`; targets and node values are divided by `unit`.
     """
     tree, n_classes = model.tree, len(model.schema.classes)
     sums = np.zeros((tree.n_nodes, n_classes + 1 if n_classes else 4))
     distribution = kernel.Distribution(
-        packed_tree(model).tree, shape_of(tree), given.values, given.target, n_classes, tree.value.astype(np.float64),
+        packed_tree(model).tree, shape_of(tree), given.values, given.target / unit, n_classes, tree.value / unit,
         sums, np.zeros(0, np.bool_), constants.KEEP_SHARES,
     )  # fmt: skip
     kernel.distribute(distribution, given.rows, given.weights, tree.branch_weight.copy(), marks_parts=False)

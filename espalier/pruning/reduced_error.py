@@ -100,14 +100,10 @@ def _pooled(tree: Tree, sums: Floats) -> Floats:
 
     `sums` comes from `node_sums`: the sums of w, w·d and w·d² over each node's held-out rows; d = target - node value.
     """
-    own, other = tree.stats[:, 0], sums[:, 0]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shift = np.where(other > 0, sums[:, 1] / other, 0.0)
-        other_mean = tree.value + shift
-        other_squares = np.maximum(sums[:, 2] - shift * sums[:, 1], 0.0)
-        total = own + other
-        gap = np.where((own > 0) & (other > 0), other_mean - tree.stats[:, 1], 0.0)
-        own_mean = np.where(own > 0, tree.stats[:, 1], other_mean)
-        mean = np.where(total > 0, own_mean + gap * other / total, 0.0)
-        squares = tree.stats[:, 2] + other_squares + np.where(total > 0, gap * gap * own * other / total, 0.0)
-    return np.stack([total, np.where(total > 0, mean, tree.stats[:, 1]), squares], axis=1)
+    own, other, has_rows = tree.stats[:, 0], sums[:, 0], sums[:, 0] > 0
+    shift = np.divide(sums[:, 1], other, out=np.zeros(len(sums)), where=has_rows)
+    total = np.where(has_rows, own + other, 1.0)
+    own_mean = np.where(has_rows & (own <= 0), tree.value + shift, tree.stats[:, 1])
+    gap = np.where(has_rows, tree.value + shift - own_mean, 0.0)
+    squares = tree.stats[:, 2] + np.maximum(sums[:, 2] - shift * sums[:, 1], 0.0) + gap * gap * own * other / total
+    return np.stack([own + other, own_mean + gap * other / total, squares], axis=1)

@@ -83,11 +83,11 @@ def step_lines(
 
     ``nodes_removed`` does not count the nodes that an earlier step removed.
     """
-    tree, listed = model.tree, nodes.tolist()
+    tree, texts, listed = model.tree, BranchText(model), nodes.tolist()
     columns: dict[str, list[Any]] = {
         "node": listed,
         "attribute": [model.schema.attributes[place].name for place in tree.feature[nodes].tolist()],
-        "reached_by": [BranchText(model).text(node) if node else "every row" for node in listed],
+        "reached_by": [texts.text(node) if node else "every row" for node in listed],
         "rule": [rules] * len(listed) if isinstance(rules, str) else rules,
         "before": np.asarray(before).tolist(),
         "after": np.asarray(after).tolist(),
@@ -122,8 +122,7 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
         notes.append(f"{_rows(n_blank, 'has', 'have')} no value of any attribute that {what}")
     if in_parts:
         cells = encode_columns(model.schema, dataset, model.preparation.imputed)
-        several = int(np.count_nonzero((predict_batch(model, cells).leaves < 0) & counted))
-        if several:
+        if several := int(np.count_nonzero((predict_batch(model, cells).leaves < 0) & counted)):
             verb = "counts" if several == 1 else "count"
             what = f"{_rows(several, 'goes', 'go')} down several branches and {verb} in parts"
             notes.append(f"{what} here, one per leaf; an evaluation counts each row as a whole, by its answer")

@@ -51,15 +51,6 @@ MAX_STATES: Final = 4
 """A process keeps the state of at most this many parts of the columns."""
 
 
-def check_reachable(address: str) -> None:
-    """Check that a scheduler has workers, before a table is read.
-
-    Raises:
-        ClusterError, ConfigError: As in `Cluster.at`.
-    """
-    Cluster.at(address).client.close(timeout=CONNECT_SECONDS)
-
-
 def _check_address(distributed: Any, address: str) -> None:
     try:
         distributed.comm.get_address_host_port(address)

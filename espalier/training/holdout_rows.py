@@ -11,7 +11,7 @@ from espalier.config.holdout import Holdout, holdout_from_dict, holdout_to_dict
 from espalier.config.presets import PRESET_HOLDOUTS
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
-from espalier.data.schema import Schema
+from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import ConfigError, Fault, NotApplicable, located
 from espalier.model.model import Model
 from espalier.prediction.encode_columns import encode_columns, target_of
@@ -77,16 +77,17 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
     """Return the training rows, and the held-out rows or None if there are none.
 
     Raises:
-        ConfigError: As in `held_out_rows`, or no training row has weight.
+        ConfigError: As in `held_out_rows`, or no training row or no held-out row has weight.
     """
     if not isinstance(holdout, Holdout):
         return dataset, holdout
     with located("/holdout"):
         rows = held_out_rows(holdout, dataset)
-    training_rows = dataset.take(np.delete(np.arange(dataset.n_rows), rows))
-    if not np.any(training_rows.weight > 0):
-        raise ConfigError([Fault("/holdout", "no_weight", "the rows that remain to learn from have no weight")])
-    return training_rows, dataset.take(rows)
+    training_rows, held_out = dataset.take(np.delete(np.arange(dataset.n_rows), rows)), dataset.take(rows)
+    for part, which in ((training_rows, "rows that remain to learn from"), (held_out, "held-out rows")):
+        if not np.any(part.weight > 0):
+            raise ConfigError([Fault("/holdout", "no_weight", f"the {which} have no weight")])
+    return training_rows, held_out
 
 
 def as_declared_by(schema: Schema, rows: Dataset) -> Dataset:
@@ -102,8 +103,10 @@ def as_declared_by(schema: Schema, rows: Dataset) -> Dataset:
         columns.append(np.maximum(column, -1).astype(np.int32) if feature.coded else column)
     target = target_of(schema, rows)
     columns.append(np.maximum(target, -1).astype(np.int32) if schema.classes else target)
-    features = (*schema.attributes, *filter(None, (schema.target, rows.schema.weight)))
-    return Dataset(Schema(features), (*columns, *([rows.weight] if rows.schema.weight else ())))
+    # An attribute or the target may have the name of the weight column, whose new name is longer than any of theirs.
+    name = " ".join(["weight", *(feature.name for feature in schema.features)])
+    weight = Feature(name, FeatureKind.NUMERIC, Role.WEIGHT)
+    return Dataset(Schema((*schema.attributes, *filter(None, [schema.target]), weight)), (*columns, rows.weight))
 
 
 def validation_rows(

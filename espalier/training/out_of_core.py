@@ -24,7 +24,7 @@ from espalier.errors import Cancelled, ClusterError, ConfigError, DataError, Fau
 from espalier.growing.grow import Grown
 from espalier.growing.levels import sort_column
 from espalier.growing.levels.checkpoints import PATTERN, load_levels, save_level
-from espalier.growing.levels.table import LevelOptions, check_grown_by_levels, grow_by_levels
+from espalier.growing.levels.table import LevelOptions, faults_of_levels, grow_by_levels
 from espalier.growing.levels.work_files import ENDING, FolderStore
 from espalier.growing.training_data import training_data
 from espalier.progress import Progress
@@ -65,11 +65,7 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
         ConfigError: It cannot. Every fault is reported with its path.
     """
     pruning = config.pruning
-    faults: list[Fault] = []
-    try:
-        check_grown_by_levels(config)
-    except ConfigError as error:
-        faults += error.faults
+    faults = faults_of_levels(config)
     message = "cannot be used with a table that is larger than memory: {}"
     if holdout is not None:
         faults.append(Fault("/holdout", "needs_memory", message.format("rows are drawn from a table in memory")))

@@ -30,7 +30,7 @@ from espalier.progress import Progress
 from espalier.pruning import PRUNING_FUNCTIONS
 from espalier.pruning.applicable import check_pruning
 from espalier.pruning.result import Pruned, PruningRows, notes_on_classes
-from espalier.training.cluster import check_reachable
+from espalier.training.cluster import CONNECT_SECONDS, Cluster
 from espalier.training.holdout_rows import as_declared_by, needed_holdout, read_holdout, split_holdout, validation_rows
 from espalier.training.out_of_core import check_out_of_core, grow_in_folder, stored_source, work_folder
 
@@ -123,8 +123,8 @@ def train_traced(
     check_out_of_core(chosen, holdout, memory_limit)
     if cluster is not None and work is None:
         raise ConfigError([Fault("/cluster", "combination", "needs the folder `work`, which its workers share")])
-    if cluster is not None:
-        check_reachable(cluster)
+    if cluster is not None:  # checked before the table is read
+        Cluster.at(cluster).client.close(timeout=CONNECT_SECONDS)
     progress = progress or Progress()
     with work_folder(None if work is None else Path(work).absolute()) as folder:
         progress.begin("loading")
@@ -173,7 +173,7 @@ def prune(
     try:
         check_pruning(model, chosen, has_training_rows=dataset is not None, validation_data=validation_data)
     except ConfigError as error:
-        raise NotApplicable(str(error)) from None
+        raise NotApplicable("; ".join(f"{fault.path[1:]}: {fault.message}" for fault in error.faults)) from None
     progress.begin("pruning")
     dataset = None if dataset is None else as_dataset(dataset, like=model.schema)
     if dataset is not None and dataset.fingerprint != model.training.fingerprint:
@@ -341,15 +341,15 @@ def _divides(tree: Tree, training_rows: Dataset) -> bool:
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:
     """Return the training figures, computed from the statistics of the leaves, without the rows.
 
-    If statistics include other rows, class weights or divided rows, or if leaves are smoothed or predict medians, only
-    the number of rows is returned.
+    If statistics include other rows, class weights or divided rows, if leaves are smoothed or predict medians, or if
+    the figures of the unpruned model are unknown (it is imported), only the number of rows is returned.
     """
     tree, record, config = model.tree, model.training, model.config
     figures: dict[str, float] = {"n_rows": record.n_training_rows}
     is_weighed = config.class_weight is not None or config.smoothing is not None
     # If a leaf predicts the median, its statistics are about the mean nevertheless.
-    is_divided = config.missing in DIVIDING and record.divided is not False  # an imported model has no record of it
-    if record.backfitted or is_divided or is_weighed or config.how_split.of_medians:
+    is_divided = config.missing in DIVIDING and record.divided is not False  # an older record does not say it
+    if len(record.train) == 1 or record.backfitted or is_divided or is_weighed or config.how_split.of_medians:
         return figures
     leaves = tree.test == LEAF
     weight = float(tree.weight[leaves].sum())

@@ -18,11 +18,10 @@ from service.api.request_bodies import open_body, open_file, open_parts, peek_js
 from service.api.responses import created_response, page_response
 from service.api.routing import DATA_SET
 from service.database.engine import read_session, transaction
-from service.database.tables import DataSet, Scope
-from service.errors import ValidationFailed, relocate
+from service.database.tables import Scope
+from service.errors import ValidationFailed, check_size, relocate
 from service.repositories import datasets as repository
 from service.repositories.datasets import NewDataSet
-from service.repositories.pagination import page
 from service.schemas import datasets as schemas
 from service.schemas.fields import PageQuery, page_of
 from service.serialization.media_types import JSON, MULTIPART, TABLES
@@ -58,9 +57,9 @@ def upload_data_set(query: dict[str, Any]) -> Response:
 
 @data_sets.get("/v1/datasets", scope=Scope.READ, query=PageQuery, shows=page_of(schemas.DataSet))
 def list_data_sets(query: dict[str, Any]) -> Response:
-    """List data sets, newest first."""
+    """List data sets, newest first. If they have very many categories, a page may have fewer than `limit` items."""
     with read_session(current_service().sessions) as session:
-        return page_response(page(session, DataSet, **query), DATA_SET_SCHEMA)
+        return page_response(repository.list_data_sets(session, **query), DATA_SET_SCHEMA)
 
 
 @data_sets.get(DATA_SET, scope=Scope.READ, shows=schemas.DataSet)
@@ -134,6 +133,8 @@ def _read(query: Mapping[str, Any]) -> Iterator[NewDataSet]:
     with _opened(request, limit=settings.max_upload_mb * 2**20) as (source, form, schema):
         declared = {name: query[name] or None for name in ("target", "task", "weight")}
         declared |= {"ignore": _split(query["ignore"]) or (), "missing_values": _split(query["missing_values"])}
+        columns = schema.get("columns") if isinstance(schema, dict) else None
+        check_size("columns", given=len(columns) if isinstance(columns, list) else 0, limit=settings.max_columns)
         try:
             if form == REFERENCE:
                 yield registered_data_set(source, settings=settings, schema=schema, **declared)

@@ -19,13 +19,10 @@ def tagged_response(payload: object) -> Response:
 
 
 def tagged_bytes(content: bytes | str, media_type: str) -> Response:
-    """Return `content` with its ETag, or 304 without a body if If-None-Match has this ETag.
-
-    Raises `PreconditionFailed` if If-Match, which is checked first (RFC 9110, 13.2.2), does not list this ETag.
-    """
+    """Return `content` with its ETag; 304 if If-None-Match has it; raise `PreconditionFailed` if If-Match lacks it."""
     response = Response(content, mimetype=media_type)
     tag = _tag_of(response.get_data())
-    if "If-Match" in request.headers and not request.if_match.contains(tag):
+    if "If-Match" in request.headers and not request.if_match.contains(tag):  # checked first: RFC 9110, 13.2.2
         raise PreconditionFailed("the current ETag is none of those in If-Match")
     if request.if_none_match.contains_weak(tag):
         response = Response(status=304)
@@ -49,9 +46,7 @@ def refuse_if_changed(current: Callable[[], object]) -> None:
         return
     tag = _tag_of(orjson.dumps(current()))
     if "If-Match" in request.headers and not request.if_match.contains(tag):
-        raise PreconditionFailed(
-            "the current ETag is none of those in If-Match; nothing was changed: GET it again and decide again"
-        )
+        raise PreconditionFailed("the current ETag is none of those in If-Match; nothing was changed: GET it again")
     if request.if_none_match.contains_weak(tag):
         raise PreconditionFailed("the current ETag is one of those in If-None-Match; nothing was changed")
 

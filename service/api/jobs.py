@@ -174,11 +174,12 @@ def _predictions(job: Job, form: str) -> Response:
     service = current_service()
     try:
         with read_session(service.sessions) as session:
-            model = service.models.get(session, job.payload["version_id"]).model
+            payload = job_queue.find_job(session, job.id).payload
+            model = service.models.get(session, payload["version_id"]).model
     except NotFound:  # the version was deleted, which requires that it has no decisions
         raise Conflict(NONE_KEPT.format(first_row=0)) from None
     batches = answers_of_job(service.sessions, job.id, n_rows=(job.result or {})["n_rows"])
-    parts = encode_result(batches, model, form=form, with_rule=job.payload["explain"] != "none")
+    parts = encode_result(batches, model, form=form, with_rule=payload["explain"] != "none")
     head = next(parts) + next(parts, b"")  # an error in the first batch is still a problem document
     return Response(chain([head], parts), content_type=RESULTS[form])
 

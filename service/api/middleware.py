@@ -14,6 +14,7 @@ from service.api.auth import HOST
 from service.api.context import REQUEST_ID, current_request, current_service, request_id
 from service.api.problems import route_of
 from service.api.request_bodies import discard_rest
+from service.log_config import RateLimitedWarning
 from service.settings import PATH_PREFIX, Settings
 from service.tracing import Traces
 
@@ -21,8 +22,7 @@ log = logging.getLogger("service.requests")
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-# These headers are added to each response that does not set them itself. A browser that shows an API response as a page
-# must load and run nothing.
+# Of each response that does not set them itself. A browser that shows a response as a page must load and run nothing.
 SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -32,12 +32,12 @@ SECURITY_HEADERS: Mapping[str, str] = {
 }
 PREFLIGHT_HEADERS: Mapping[str, str] = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
-    "Inference-Header-Content-Length, Last-Event-ID",
+    "Access-Control-Allow-Headers": "Authorization, Content-Encoding, Content-Type, Idempotency-Key, If-Match, "
+    "If-None-Match, Inference-Header-Content-Length, Last-Event-ID",
     "Access-Control-Max-Age": "600",
 }
 EXPOSED_HEADERS = (
-    "Espalier-Audited, Espalier-Operating-Point, Espalier-Version, ETag, Idempotent-Replayed, "
+    "Content-Disposition, Espalier-Audited, Espalier-Operating-Point, Espalier-Version, ETag, Idempotent-Replayed, "
     "Inference-Header-Content-Length, Location, Retry-After, X-Request-Id"
 )
 
@@ -131,13 +131,17 @@ def observe_requests(app: Flask, settings: Settings) -> None:
 
 def _below(prefix: str, inner: Application) -> Application:
     """Serve everything below `prefix`, whether or not a proxy has removed the prefix from the path."""
+    ignored = RateLimitedWarning(log)
 
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")
         if path == prefix or path.startswith(f"{prefix}/"):
             environ["PATH_INFO"] = path[len(prefix) :]
         given = environ.get("SCRIPT_NAME", "").rstrip("/")  # of the proxy; "//host" would lead to that host
-        environ["SCRIPT_NAME"] = given if re.fullmatch(PATH_PREFIX, given) else prefix
+        if given and not re.fullmatch(PATH_PREFIX, given):
+            ignored.warn("the X-Forwarded-Prefix of a proxy is ignored: it is not legal for ESPALIER_PATH_PREFIX")
+            given = ""
+        environ["SCRIPT_NAME"] = given or prefix
         return inner(environ, start_response)
 
     return application

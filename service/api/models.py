@@ -229,8 +229,7 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
 def archive_version(name: str, number: int) -> Response:
     """Archive a version: within a second it predicts only in unfinished jobs; its decisions can still be explained.
 
-    Refused while an alias points at it. Archiving it again changes nothing. A version cannot be unarchived: import its
-    document as a new version.
+    Refused while an alias points at it. Archiving again changes nothing. To undo it, import the document as a version.
     """
     with current_service().changing_versions() as session:
         return responses.json_response(VERSION_SCHEMA.dump(usecases.archive_version(session, name, number)))

@@ -155,19 +155,18 @@ def _predict(name: str, number: int | None = None) -> Response:
     alias = _alias(request, number)
     payload = _read_request(read_json(request, kinds=(JSON, *READERS)), limit=service.settings.max_predict_rows)
     resolved = service.versions.resolve(name, number, alias)
-    model, options = resolved.version.model, payload.options
     head = {
         "model": resolved.version.model_name,
         "version": resolved.version.number,
         "operating_point": resolved.settings.operating_point,
         **service.audited,
     }
-    table = payload.as_table(model)
+    table = payload.as_table(resolved.version.model)
     if table is not None:
-        batch = answer_table(resolved, table, options, recorder=recorder)
+        batch = answer_table(resolved, table, payload.options, recorder=recorder)
         content = b"".join((orjson.dumps(head)[:-1], b',"predictions":[', json_items(batch), b"]}"))
         return Response(content, content_type=JSON)
-    answers = answer_rows(resolved, payload.as_rows(), options, recorder=recorder, pointer=payload.pointer)
+    answers = answer_rows(resolved, payload.as_rows(), payload.options, recorder=recorder, pointer=payload.pointer)
     content = orjson.dumps({**head, "predictions": answers}, option=orjson.OPT_NON_STR_KEYS)
     return Response(content, content_type=JSON)
 

@@ -144,8 +144,8 @@ def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
     if name not in ("gzip", "deflate"):
         raise UnsupportedMediaType("the Content-Encoding must be gzip, deflate or none")
     try:
-        unpacked = LimitedStream(cast(Any, espalier.unpacked(io.BytesIO(body))), limit + 1, is_max=True)
-        content = unpacked.readall() if name == "gzip" else _inflate(body, limit)
+        stream = LimitedStream(cast(Any, espalier.unpacked(io.BytesIO(body))), limit + 1, is_max=True)
+        content = stream.readall() if name == "gzip" else _inflate(body, limit)
     except (zlib.error, espalier.DataError):
         raise BadRequest(f"the body does not match its Content-Encoding: {name}") from None
     if len(content) > limit:

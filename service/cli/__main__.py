@@ -68,14 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _refuse_file(error: OSError) -> int:
-    """Print which file cannot be used, or that the disk is full; return the exit code. Re-raise if no file is named."""
+    """Print which file cannot be used, or that the disk is full; return the exit code. Re-raise any other error."""
     if error.errno in DISK_FULL:
         print(f"espalier: cannot write {error.filename or 'all of the output'}: {error.strerror}", file=sys.stderr)
         _drop_output()
         return 1
-    if error.filename is None:
+    if error.filename is None and not isinstance(error, FileNotFoundError):  # of `tempfile`, which names no file
         raise error
-    print(f"espalier: {error.filename}: {error.strerror}", file=sys.stderr)
+    print(f"espalier: {f'{error.filename}: ' if error.filename else ''}{error.strerror}", file=sys.stderr)
     return 2
 
 

@@ -52,6 +52,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--holdout",
         metavar="0.3|JSON|FILE",
+        type=options.holdout_value,
         help='test on one split instead of folds: a share, drawn with --seed; a share with options: {"fraction": 0.3, '
         '"seed": 1, "stratified": true}; row numbers from 0: {"rows": [0, 5]}; or a file with other rows',
     )
@@ -107,7 +108,8 @@ COMMANDS: Mapping[str, Command] = {
 def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
     candidates = []
     for text in texts:
-        preset, *fields = re.split(r"\s+(?=[\w.]+=)", text.strip())  # a value may have spaces, if it is JSON
+        # A value may have spaces if it is JSON, and a text in it may have spaces that a field seems to follow.
+        preset, *fields = re.findall(r'(?:"(?:[^"\\]|\\.)*"|\s(?!\s*[\w.]+=)|\S)+', text.strip()) or [""]
         with files.about(f"--candidate {text!r}"):
             config = espalier.training_config(preset, **options.assignments(fields, besides="preset"))
         candidates.append(espalier.Candidate(text, config))

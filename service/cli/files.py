@@ -129,9 +129,9 @@ def check_out(arguments: Namespace) -> None:
     inputs = ["data", "rows", "schema", "holdout", "file"] + ["model"] * (arguments.command not in {"prune", "rules"})
     reads_beside = "schema" in given and given["schema"] is None and isinstance(given.get("data"), Path)
     beside = [_schema_beside(given["data"])] if reads_beside else []
-    for read in filter(None, [*beside, *map(given.get, inputs)]):
-        with suppress(OSError, ValueError):  # if `read` is JSON (--holdout), or no such file exists
-            if file.is_file() and file.samefile(read):
+    for read in (*beside, *map(given.get, inputs)):
+        with suppress(OSError, ValueError):  # if no file can have this name
+            if isinstance(read, Path) and file.samefile(read):
                 raise Refused(f"{file}: is read by this command and would be lost; give another file to write to")
 
 
@@ -154,9 +154,10 @@ def write_whole(file: Path, content: bytes) -> None:
             partial.chmod(stat.S_IMODE(file.stat().st_mode))  # a private file stays private
         partial.replace(target)
     except (OSError, RuntimeError) as error:  # RuntimeError: a symbolic link that leads to itself
+        raise Refused(f"{file}: cannot be written: {getattr(error, 'strerror', error)}") from None
+    finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise Refused(f"{file}: cannot be written: {getattr(error, 'strerror', error)}") from None
 
 
 def write_or_print(file: Path | None, content: str | bytes, *, report: TextIO | None = None) -> None:

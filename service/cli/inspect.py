@@ -36,7 +36,6 @@ TASK_COLUMNS: Final = {
     "regression": {"variance decrease": "variance_decrease", "sd reduction": "sd_reduction"},
 }
 CLASS_COLUMNS: Final = {"class": "label", "weight": "weight", "share": "share", "self-information": "self_information"}
-SHUFFLE_OPTIONS: Final = ("measure", "repeats", "seed")
 
 
 def _show_arguments(parser: ArgumentParser) -> None:
@@ -52,8 +51,7 @@ def show(arguments: Namespace) -> int:
     """Print a model, or a part of it."""
     files.check_out(arguments)
     model = files.read_model(arguments.model)
-    text = _format_model(model, arguments)
-    files.write_or_print(arguments.out, text, report=sys.stdout)
+    files.write_or_print(arguments.out, _format_model(model, arguments), report=sys.stdout)
     return 0
 
 
@@ -75,7 +73,7 @@ def _rules_arguments(parser: ArgumentParser) -> None:
 def rules(arguments: Namespace) -> int:
     """Print the rules of a model file; ``--prune`` prunes the rules first, ``--out`` also writes them as a model."""
     files.check_out(arguments)
-    given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name)]
+    given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name) not in (None, [])]
     if arguments.out is not None and arguments.label is not None:
         raise Refused("--out: writes the rules of all classes; leave out --class")
     if given and arguments.prune is None:
@@ -137,7 +135,7 @@ def _importances_arguments(parser: ArgumentParser) -> None:
 def importances(arguments: Namespace) -> int:
     """Print the attributes of a model, the most important first."""
     model = files.read_model(arguments.model)
-    options = {name: value for name in SHUFFLE_OPTIONS if (value := getattr(arguments, name)) is not None}
+    options = {key: value for key in ("measure", "repeats", "seed") if (value := getattr(arguments, key)) is not None}
     if arguments.data is None and options:
         raise Refused(f"--{next(iter(options))}: needs DATA, the rows whose columns are shuffled")
     records = _importances(model, arguments, options)

@@ -3,7 +3,7 @@
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -75,14 +75,10 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _days(text: str) -> float:
-    legal = f"{text!r} must be a number of days above 0, at most {MAX_DAYS}"
-    try:
-        days = float(text)
-    except ValueError:
-        raise ArgumentTypeError(legal) from None
-    if not 0 < days <= MAX_DAYS:
-        raise ArgumentTypeError(legal)
-    return days
+    with suppress(ValueError):
+        if 0 < (days := float(text)) <= MAX_DAYS:
+            return days
+    raise ArgumentTypeError(f"{text!r} must be a number of days above 0, at most {MAX_DAYS}")
 
 
 ACTIONS = {"create": create, "list": list_keys, "revoke": revoke}

@@ -23,10 +23,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise Refused(
-            f"{host} is not an address of this machine ({error.strerror}): set --host or ESPALIER_HOST, for example to "
-            "127.0.0.1"
-        ) from None
+        remedy = "set --host or ESPALIER_HOST, for example to 127.0.0.1"
+        raise Refused(f"{host} is not an address of this machine ({error.strerror}): {remedy}") from None
     has_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -52,16 +50,12 @@ def url_of(host: str, port: int) -> str:
 def lock_database(database: Path, *, address: str) -> TextIO:
     """Lock `database` for this process, and write `address` into the lock file.
 
-    Raises `Refused` with the holder's address if another process holds the lock. Closing the returned file unlocks it.
+    Raises `OSError`, or `Refused` with the holder's address if another process has the lock. Closing the file unlocks.
     """
     import fcntl  # not at the top: commands without a server also run on systems that lack it
 
     path = database.with_name(database.name + ".lock")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+", encoding="utf-8")
-    except OSError as error:
-        raise Refused(f"cannot write beside {database} ({error.strerror}); see ESPALIER_DATABASE_URL") from None
+    file = path.open("a+", encoding="utf-8")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

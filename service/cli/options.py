@@ -33,6 +33,7 @@ def validation_argument(parser: ArgumentParser, when: str = "") -> None:
     parser.add_argument(
         "--holdout",
         metavar="FILE|JSON",
+        type=holdout_value,
         help=f"{when}rows to prune by: a file with other rows, or some of the rows set aside at training, such as "
         '{"rows": [0, 5]} counted from 0 (default: all of them)',
     )
@@ -79,32 +80,37 @@ def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
     return fields
 
 
+def holdout_value(text: str) -> Any:
+    """Read the value of ``--holdout``: a path if it names a file, else JSON, where a number is a share."""
+    value = json_or_text(text)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"fraction": value}
+    file = value.get("dataset") if isinstance(value, dict) and len(value) == 1 else value
+    return Path(file) if isinstance(file, str) and file else value or {}
+
+
 def holdout_of(
-    given: str | None, schema: "espalier.Schema", drawn: Mapping[str, Any]
+    given: Any, schema: "espalier.Schema", drawn: Mapping[str, Any]
 ) -> "espalier.Holdout | espalier.Dataset | None":
-    """Read the value of ``--holdout``: a share, rows as JSON, or a file; return None if it was not given.
+    """Return the holdout of a `holdout_value`; None if there is none.
 
     A file is read with the column kinds of `schema`. For a share, `drawn` gives the default seed and stratification.
     """
     if given is None:
         return None
-    value = json_or_text(given)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = {"fraction": value}
-    file = value.get("dataset") if isinstance(value, dict) and len(value) == 1 else value
-    if isinstance(file, str) and file:
-        return files.dataset_of(Path(file), like=schema)
-    if isinstance(value, dict) and "fraction" in value:
-        value = {**drawn, **value}
+    if isinstance(given, Path):
+        return files.dataset_of(given, like=schema)
+    if isinstance(given, dict) and "fraction" in given:
+        given = {**drawn, **given}
     try:
-        return espalier.holdout_from_dict(value)
+        return espalier.holdout_from_dict(given)
     except espalier.ConfigError as error:
         faults = [espalier.Fault(f"/holdout{fault.path}", fault.code, fault.message) for fault in error.faults]
         raise espalier.ConfigError(faults) from None
 
 
-def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Holdout | espalier.Dataset | None":
-    """Read the value of ``--holdout`` of a pruning.
+def validation_rows(given: Any, model: "espalier.Model") -> "espalier.Holdout | espalier.Dataset | None":
+    """Return the holdout of a pruning, as `holdout_of` does.
 
     If the training held out a share, its seed and its stratification are the defaults. With these defaults, a share
     of at most the same size selects only rows that the training held out.
@@ -116,11 +122,7 @@ def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Hol
 
 def json_or_text(value: str) -> Any:
     """Return the value of a JSON text, or the text itself if it is not JSON (NaN is not) or is nested too deeply."""
-
-    def refuse(constant: str) -> None:
-        raise ValueError(constant)
-
     try:
-        return json.loads(value, parse_constant=refuse)
+        return json.loads(value, parse_constant=int)  # int("NaN") raises ValueError
     except (ValueError, RecursionError):
         return value

@@ -27,8 +27,7 @@ def predict(arguments: Namespace) -> int:
     with files.about(arguments.model):
         model = espalier.with_missing_strategy(files.read_model(arguments.model), arguments.missing)
     with files.about(arguments.rows), shown_progress() as progress:
-        form = files.form_of(arguments.rows)
-        rows = espalier.rows_from_file(model.schema, files.existing(arguments.rows), form=form)
+        rows = espalier.rows_from_file(model.schema, files.existing(arguments.rows), form=files.form_of(arguments.rows))
         answers: list[Any] = (
             list(espalier.predict(model, rows, progress=progress))
             if arguments.explain == "none"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from service.cli import Command, Refused
 from service.cli.listening import host_of, listen, lock_database, url_of
@@ -206,12 +206,12 @@ def _greet(supervisor: Supervisor, settings: Settings, address: str, *, worker: 
             _report("the web server does not answer; see the lines above")
         return
     supervisor.wait_for_all()
-    print(f"Espalier runs at {address}   (open it in a browser; API documentation: {address}/docs)")
-    print(f"Data: {settings.database_file or 'in ESPALIER_DATABASE_URL'}   Stop: Ctrl-C", flush=True)
+    _print(f"Espalier runs at {address}   (open it in a browser; API documentation: {address}/docs)")
+    _print(f"Data: {settings.database_file or 'in ESPALIER_DATABASE_URL'}   Stop: Ctrl-C")
     if not examples:
         return
     key = settings.admin_key if settings.auth == "keys" else None
-    print("Training the examples ...", flush=True)
+    _print("Training the examples ...")
     try:
         failures = load_examples(address, key=key, stopping=supervisor.stopping)
     except OSError as error:  # the service runs without them
@@ -221,12 +221,16 @@ def _greet(supervisor: Supervisor, settings: Settings, address: str, *, worker: 
     for failure in failures:
         _report(failure)
     if not failures:
-        print("\nTry:", *suggestions(address, with_key=key is not None), sep="\n  ", flush=True)
+        _print("\n  ".join(["\nTry:", *suggestions(address, with_key=key is not None)]))
 
 
 def _report(line: str) -> None:
+    _print(f"espalier: {line}", sys.stderr)
+
+
+def _print(text: str, file: TextIO | None = None) -> None:
     with suppress(OSError):  # the terminal may be gone
-        print(f"espalier: {line}", file=sys.stderr, flush=True)
+        print(text, file=file, flush=True)
 
 
 def _check_place(file: Path) -> None:

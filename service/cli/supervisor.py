@@ -23,6 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+SIGNAL_NAMES = {number.value: number.name for number in signal.Signals}
 CHECK_SECONDS = 0.05
 MIN_BACK_OFF_SECONDS = 0.2
 MAX_BACK_OFF_SECONDS = 10.0
@@ -53,10 +54,10 @@ class Child:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps `children` running until `stopping` is set; SIGINT, SIGTERM and SIGHUP set it. `report` prints a line."""
+    """Keeps `children` running until `stopping` is set: by SIGINT, SIGTERM, or SIGHUP if nohup does not ignore it."""
 
     children: Sequence[Child]
-    report: Callable[[str], None]
+    report: Callable[[str], None]  # prints a line
     before_stop: Callable[[], None] = lambda: None
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -66,7 +67,8 @@ class Supervisor:
         Call it in the main thread: `end_with_parent` stops a child also when the thread that started the child ends.
         """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._on_signal)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._on_signal)
         try:
             while not self.stopping.wait(CHECK_SECONDS):
                 for child in self.children:
@@ -112,7 +114,8 @@ class Supervisor:
             child.deaths = 1 if now - child.started_at > STABLE_SECONDS else child.deaths + 1
             wait = min(MIN_BACK_OFF_SECONDS * 2 ** (child.deaths - 1), MAX_BACK_OFF_SECONDS)
             child.process, child.start_at = None, now + wait
-            self.report(f"{child.name} died ({_cause(code)}); it starts again in {wait:.1f} s")
+            cause = f"exit code {code}" if code >= 0 else SIGNAL_NAMES.get(-code, f"signal {-code}")
+            self.report(f"{child.name} died ({cause}); it starts again in {wait:.1f} s")
 
     def _reap_orphans(self) -> None:
         """Reap processes that a dead child left behind; process 1 of a container inherits them."""
@@ -142,14 +145,6 @@ def _signal_group(child: Child, number: signal.Signals) -> None:
     if child.process is not None:
         with suppress(ProcessLookupError):
             os.killpg(child.process.pid, number)
-
-
-def _cause(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    with suppress(ValueError):
-        return signal.Signals(-code).name
-    return f"signal {-code}"
 
 
 def end_with_parent(parent: int) -> None:

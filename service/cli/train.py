@@ -39,6 +39,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--holdout",
         metavar="0.3|JSON|FILE",
+        type=options.holdout_value,
         help="rows to set aside before training, for stopping, pruning or testing; the model remembers them. Give a "
         'share, drawn with --seed; a share with options: {"fraction": 0.3, "seed": 1, "stratified": true}; row numbers '
         'from 0: {"rows": [0, 5]}; or a file with other rows',

@@ -76,8 +76,13 @@ def empty_log(engine: Engine) -> None:
     """
     with closing(engine.raw_connection()) as connection:
         cursor = connection.cursor()
-        for pragma in ("PRAGMA busy_timeout=1000", "PRAGMA wal_checkpoint(TRUNCATE)", BUSY_TIMEOUT):
-            cursor.execute(pragma).fetchall()
+        try:
+            for pragma in ("PRAGMA busy_timeout=1000", "PRAGMA wal_checkpoint(TRUNCATE)"):
+                cursor.execute(pragma).fetchall()
+        except sqlite3.Error as error:
+            raise Unavailable("the write-ahead log cannot be emptied: try again later", reason=str(error)) from error
+        finally:
+            cursor.execute(BUSY_TIMEOUT)
 
 
 def _use_write_ahead_log(cursor: Any) -> bool:

@@ -214,7 +214,7 @@ class Job(Identified):
     key_id: Mapped[str | None] = mapped_column(Id)  # of the key that requested or last retried it; None: keys were off
     data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id", ondelete="SET NULL"), index=True)
     holdout_data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id", ondelete="SET NULL"), index=True)
-    payload: Mapped[dict[str, Any]]  # as the handler of the kind reads it
+    payload: Mapped[dict[str, Any]] = mapped_column(deferred=True)  # as the handler reads it; may list a million rows
     result: Mapped[dict[str, Any] | None]  # of a job that has succeeded
     error: Mapped[dict[str, Any] | None]  # {code, message, errors: [{pointer, code, message}]} of the last failure
     attempt: Mapped[int] = mapped_column(default=0)  # attempts begun; released ones do not count

@@ -25,10 +25,7 @@ class Output:
 
 
 def _label(answer: Answer, datatype: str) -> Cells:
-    label = answer["label"]
-    if datatype != "BYTES":
-        return [label]
-    return [str(label).lower() if isinstance(label, bool) else str(label)]
+    return [espalier.label_text(answer["label"]) if datatype == "BYTES" else answer["label"]]
 
 
 def _path(answer: Answer, _: str) -> Cells:

@@ -62,7 +62,7 @@ def _whole(name: str, code: str) -> Datatype:
 def _number(name: str, code: str) -> Datatype:
     dtype = np.dtype(f"<{code}")
     largest = float(np.finfo(dtype).max)
-    legal = f"a number between ±{largest:.8g}, or null or NaN for missing"
+    legal = f"a number between ±{largest:.17g}, or null or NaN for missing"
     return Datatype(name, dtype, legal, lambda cell: type(cell) in (int, float) and -largest <= cell <= largest)
 
 
@@ -140,9 +140,8 @@ def _rounded(cells: Cells, datatype: Datatype) -> Cells:
         return [None if cell is None else bool(cell) for cell in cells]
     if kind != "f":
         return cells
-    return _without_nan(
-        np.array([math.nan if cell is None else cell for cell in cells], np.float64).astype(datatype.dtype)
-    )
+    numbers = np.array([math.nan if cell is None else cell for cell in cells], np.float64)
+    return _without_nan(numbers.astype(datatype.dtype))
 
 
 def _without_nan(array: npt.NDArray[Any]) -> Cells:

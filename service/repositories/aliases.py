@@ -32,21 +32,21 @@ def point(
     model = find_model(session, name, lock=True)
     target = find_version(session, name, version)
     current = _current(session, model.id, alias)
-    number = None if current is None else current.version.number
-    if if_current is not ANY and if_current != number:
-        state = "there is no such alias yet" if number is None else f"it points at version {number}"
-        raise Conflict(f"alias {alias!r} of model {name!r} was not changed: {state}")
-    if current is not None and number == version:
+    _check(current, if_current, name=name, alias=alias)
+    if current is not None and current.version.number == version:
         return current
     return _append(session, current, target, alias=alias, key_id=key_id, event="set", before=current and current.number)
 
 
-def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
-    """Point an alias at its previous version; raise `Conflict` if there is none, or if that version is archived."""
+def roll_back(
+    session: Session, name: str, alias: str, *, if_current: object = ANY, key_id: str | None = None
+) -> AliasEvent:
+    """Point an alias at its previous version; raise `Conflict` as `point`, or if there is no previous version."""
     model = find_model(session, name, lock=True)
     current = _current(session, model.id, alias)
     if current is None:
         raise NotFound("alias", f"{name}/{alias}")
+    _check(current, if_current, name=name, alias=alias)
     if current.before is None:
         raise Conflict(f"alias {alias!r} of model {name!r} has no previous version")
     goal = session.get_one(AliasEvent, (model.id, alias, current.before))
@@ -95,12 +95,8 @@ def pointing_at(session: Session, model_id: str, version_id: str) -> Sequence[st
 
 
 def _is_last(model_id: str) -> Any:
-    last = (
-        select(AliasEvent.alias, func.max(AliasEvent.number))
-        .where(AliasEvent.model_id == model_id)
-        .group_by(AliasEvent.alias)
-    )
-    return tuple_(AliasEvent.alias, AliasEvent.number).in_(last)
+    numbers = select(AliasEvent.alias, func.max(AliasEvent.number)).where(AliasEvent.model_id == model_id)
+    return tuple_(AliasEvent.alias, AliasEvent.number).in_(numbers.group_by(AliasEvent.alias))
 
 
 def _events(model_id: str, alias: str) -> Select[AliasEvent]:
@@ -109,6 +105,13 @@ def _events(model_id: str, alias: str) -> Select[AliasEvent]:
 
 def _current(session: Session, model_id: str, alias: str) -> AliasEvent | None:
     return session.scalar(_events(model_id, alias).limit(1))
+
+
+def _check(current: AliasEvent | None, if_current: object, *, name: str, alias: str) -> None:
+    number = None if current is None else current.version.number
+    if if_current is not ANY and if_current != number:
+        state = "there is no such alias yet" if number is None else f"it points at version {number}"
+        raise Conflict(f"alias {alias!r} of model {name!r} was not changed: {state}")
 
 
 def _append(session: Session, last: AliasEvent | None, version: Version, **columns: Any) -> AliasEvent:

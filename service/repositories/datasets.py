@@ -2,21 +2,26 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate, takewhile
 from typing import Any
 
 import numpy as np
+import orjson
 from sqlalchemy import delete, insert, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 import espalier
 from service.database.engine import Sessions, read_session
 from service.database.tables import DataSet, DataSetChunk
 from service.errors import NotFound, ValidationFailed
+from service.repositories.pagination import Page, page
 from service.serialization.dataset_chunks import Chunk, chunk_rows, decode_chunks, encode_table, join_rows
 from service.serialization.parquet_store import StoreFile, store_at
 
 ALL_ROLES = frozenset(espalier.Role)
 SAMPLE_BLOCKS = 16  # number of blocks of consecutive rows
+WITHOUT_DECLARATION = (defer(DataSet.declared),)  # for `page`: a declaration may have millions of categories
+MAX_LISTED_BYTES = 16 * 2**20  # of the declarations in one page of the list, without the last one
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,14 @@ def find_data_set(session: Session, data_set_id: str, *, lock: bool = False) -> 
     if row is None:
         raise NotFound("data set", data_set_id)
     return row
+
+
+def list_data_sets(session: Session, **query: Any) -> Page[DataSet]:
+    """Return a page of data sets, newest first; it ends early if their declarations exceed `MAX_LISTED_BYTES`."""
+    found = page(session, DataSet, options=WITHOUT_DECLARATION, **query)
+    sizes = accumulate(len(orjson.dumps(row.declared)) for row in found.items)  # reads one declaration at a time
+    n_items = sum(1 for _ in takewhile(MAX_LISTED_BYTES.__ge__, sizes)) + 1
+    return found if n_items >= len(found.items) else Page(found.items[:n_items], next=found.items[n_items - 1].id)
 
 
 def load_data_set(

@@ -32,7 +32,7 @@ DECISIONS: Final[Table] = DecisionRecord.metadata.tables[DecisionRecord.__tablen
 NO_VALUES: Final[dict[str, Any]] = dict.fromkeys(DECISIONS.columns.keys())
 MAX_TOGETHER: Final = 256  # records in one commit
 MAX_WAITING: Final = 1024  # records that may wait in `append`; further requests are refused
-MAX_SUBMITTED: Final = 10_000  # records that may wait after `submit`; further ones are dropped and counted
+MAX_SUBMITTED: Final = 10_000  # while so many rows wait after `submit`, further records are dropped and counted
 LINGER_SECONDS: Final = 0.001  # how long a leader waits for more records, if the previous leader had several
 RETRY_AFTER: Final = 1.0  # seconds after which a refused request may be repeated
 PAUSE_SECONDS: Final = 1.0  # between attempts to commit submitted records while the database is unavailable
@@ -62,6 +62,7 @@ class DecisionLog:
         self.is_committing = False  # whether a leader is at work; written only under `_lock`
         self._had_several = False  # whether the last commit of a leader had several records
         self._submitted: deque[Record] = deque()
+        self._n_submitted_rows = 0
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_closing = False
@@ -103,12 +104,13 @@ class DecisionLog:
         return [error and self._alone(record, error, n_records=len(records)) for record in records]
 
     def submit(self, record: Record) -> None:
-        """Insert a record later, without waiting. If `MAX_SUBMITTED` records wait already, drop it."""
+        """Insert a record later, without waiting. If `MAX_SUBMITTED` rows wait already, drop it."""
         with self._changed:
-            if len(self._submitted) >= MAX_SUBMITTED:
+            if self._n_submitted_rows >= MAX_SUBMITTED:
                 self._lose()
                 return
             self._submitted.append(record)
+            self._n_submitted_rows += record["n_rows"]
             if self._thread is None:
                 self._thread = threading.Thread(target=self._commit_submitted, name="decision log", daemon=True)
                 self._thread.start()
@@ -192,7 +194,7 @@ class DecisionLog:
                 LOG.warning("a decision cannot be logged", exc_info=error)
             with self._changed:
                 for _ in records:
-                    self._submitted.popleft()
+                    self._n_submitted_rows -= self._submitted.popleft()["n_rows"]
 
     def _lose(self) -> None:
         self.n_lost += 1

@@ -30,7 +30,7 @@ NONE_KEPT = "the decisions of this job from row {first_row} on are not stored: r
 REFUSED = "(refused)"  # the label under which refused rows are counted
 SUBJECT_LENGTH = 200
 MAX_RECORDS_A_PAGE = 500  # records that are read for one page of the list
-MAX_ROWS_A_PAGE = 200_000  # if the records that were read have this many rows, no further record is read
+MAX_ROWS_A_PAGE = 200_000  # if so many rows after the cursor were compared, no further record is read
 RECORDS_AT_ONCE = 20  # records in memory at once: some are large
 ROWS_AT_ONCE = 256  # rows that are decoded together from a packed record
 
@@ -172,15 +172,12 @@ def decision_ids(record_id: str, n_rows: int) -> list[str]:
 def find(session: Session, decision_id: str) -> Decision:
     """Return the decision with exactly this id ("R" and "R:0" differ); raise `NotFound` if there is none."""
     record_id, _, number = decision_id.partition(":")
-    row = None
     if re.fullmatch(DECISION_ID, decision_id):
         row = session.execute(_records().where(DecisionRecord.id == record_id)).first()
-    if row is None:
-        raise NotFound("decision", decision_id)
-    opened, place = _OpenedRecord(row), int(number or 0)
-    if opened.has_one_id != (not number) or place >= opened.n_rows:
-        raise NotFound("decision", decision_id)
-    return opened.decision(place)
+        opened, place = row and _OpenedRecord(row), int(number or 0)
+        if opened and opened.has_one_id == (not number) and place < opened.n_rows:
+            return opened.decision(place)
+    raise NotFound("decision", decision_id)
 
 
 def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor: str | None = None) -> Page[Decision]:
@@ -190,18 +187,17 @@ def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor:
     may have fewer than `limit` decisions, even none, and still have a cursor.
     """
     query = _records().where(*_conditions(wanted)).order_by(DecisionRecord.id.desc()).limit(MAX_RECORDS_A_PAGE)
-    cursor_id, cursor_place = "", -1
+    cursor_id, _, cursor_place = (cursor or "").partition(":")
     if cursor is not None:
-        cursor_id, _, number = cursor.partition(":")
-        cursor_place = int(number or 0)
         query = query.where(DecisionRecord.id <= cursor_id)
     items: list[Decision] = []
     last_seen, n_records, n_rows = cursor, 0, 0
     # Close the database's cursor at once: otherwise the server holds the rest of the result.
     with closing(session.execute(query.execution_options(yield_per=RECORDS_AT_ONCE))) as rows:
         for opened in map(_OpenedRecord, rows):
-            n_records, n_rows = n_records + 1, n_rows + opened.n_rows
-            for place in opened.matching(wanted, first=cursor_place + 1 if opened.id == cursor_id else 0):
+            first = int(cursor_place or 0) + 1 if opened.id == cursor_id else 0
+            n_records, n_rows = n_records + 1, n_rows + opened.n_rows - first
+            for place in opened.matching(wanted, first=first):
                 if len(items) == limit:
                     return Page(items=tuple(items), next=last_seen)
                 items.append(opened.decision(place))

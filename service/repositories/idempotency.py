@@ -28,14 +28,9 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
 
     If the returned request has a status, it was answered before, and is not claimed.
     """
-    over = (
-        select(IdempotentRequest.id)
-        .where(IdempotentRequest.expires < now())
-        .order_by(IdempotentRequest.expires)
-        .limit(MAX_SWEPT)
-        .with_for_update(skip_locked=True)
-    )
-    session.execute(delete(IdempotentRequest).where(IdempotentRequest.id.in_(over)))
+    expired = select(IdempotentRequest.id).where(IdempotentRequest.expires < now()).order_by(IdempotentRequest.expires)
+    some = expired.limit(MAX_SWEPT).with_for_update(skip_locked=True)
+    session.execute(delete(IdempotentRequest).where(IdempotentRequest.id.in_(some)))
     digest = hashlib.sha256(key.encode()).hexdigest()
     same = (IdempotentRequest.owner == (owner or ""), IdempotentRequest.key_sha256 == digest)
     # A claim that ends even later was made before the database's clock was set back: it counts as lost.
@@ -64,13 +59,8 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
 
 def finish(session: Session, held: IdempotentRequest, **answer: Any) -> None:
     """Store the answer, in the transaction that creates the resource; raise `Conflict` if the claim is lost."""
-    stored = session.scalar(
-        update(IdempotentRequest)
-        .where(*_held(held))
-        .values(**answer, claimed_until=None)
-        .returning(IdempotentRequest.id)
-    )
-    if stored is None:
+    answered = update(IdempotentRequest).where(*_held(held)).values(**answer, claimed_until=None)
+    if session.scalar(answered.returning(IdempotentRequest.id)) is None:
         raise Conflict("this request took so long that it was begun again: repeat it to get its answer")
 
 

@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import ColumnElement, exists, func, or_, select, update
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
 from service.database import UNFINISHED
 from service.database.clock import new_id, now
@@ -132,7 +132,7 @@ def list_jobs(
     wanted = {column: query.pop(column.key, None) for column in (Job.state, Job.kind, Job.model)}
     where = [column == value for column, value in wanted.items() if value is not None]
     where += [] if models is None else [or_(Job.model.in_(models), Job.model.is_(None) & (Job.key_id == key_id))]
-    return page(session, Job, where, options=[defer(Job.payload)], **query)
+    return page(session, Job, where, **query)
 
 
 def list_events(session: Session, job_id: str, *, after: int = 0) -> Sequence[JobEvent]:
@@ -179,12 +179,9 @@ def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | Non
 
 def heartbeat(session: Session, held: Claim, *, lease_seconds: float, progress: float, phase: str) -> bool:
     """Renew the lease and publish the progress; return whether to cancel; raise `LeaseLost` if the lease is lost."""
-    cancel_requested = session.execute(
-        update(Job)
-        .where(*_held(held))
-        .values(lease_expires_at=now(lease_seconds), progress=progress, phase=phase[:60])
-        .returning(Job.cancel_requested)
-    ).scalar()
+    values = {"lease_expires_at": now(lease_seconds), "progress": progress, "phase": phase[:60]}
+    renewed = update(Job).where(*_held(held)).values(**values).returning(Job.cancel_requested)
+    cancel_requested = session.scalar(renewed)
     if cancel_requested is None:
         raise LeaseLost(held.job_id)
     return cancel_requested

@@ -88,8 +88,8 @@ class ColumnChange(fields.BaseSchema):
         [role for role in ROLES if role != espalier.Role.TARGET],
         "role of the column; to change the target, give the member `target` of this request",
     )
-    categories = fields.ListOf(
-        fields.Json("a category", schema=fields.CATEGORY), "all categories in their order; ties go to the first one"
+    categories = fields.Json(
+        "all categories in their order; ties go to the first one", schema={"type": "array", "items": fields.CATEGORY}
     )
 
 

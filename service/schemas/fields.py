@@ -25,6 +25,7 @@ WITHOUT_NUL = "^[^\\x00]*$"  # PostgreSQL stores no NUL in a text
 
 DIGITS = re.compile("-?[0-9]+")
 MAX_INTEGER = 2**31 - 1
+MAX_ITEMS = 100_000  # of a list in a request, by default; marshmallow takes a second for some ten thousand objects
 
 OBJECT: Mapping[str, object] = {"type": "object"}
 LABEL = {"type": ["string", "number", "boolean", "null"]}
@@ -118,8 +119,15 @@ class AnyObject(Json):
 class ListOf(Described, fields.List[Any]):
     default_error_messages = {"invalid": coded("wrong_type", "must be a list")}  # noqa: RUF012
 
-    def __init__(self, inner: fields.Field[Any], description: str = "", **options: Any) -> None:
-        super().__init__(description, inner, **options)
+    def __init__(
+        self, inner: fields.Field[Any], description: str = "", *, longest: int = MAX_ITEMS, **options: Any
+    ) -> None:
+        def short(value: object) -> object:
+            if isinstance(value, list) and len(value) > longest:
+                raise ma.ValidationError(coded("out_of_range", f"must have at most {longest} items"))
+            return value
+
+        super().__init__(description, inner, pre_load=short, **options)
 
 
 class Nested(Described, fields.Nested):

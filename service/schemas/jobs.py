@@ -259,9 +259,9 @@ class EvaluationJobRequest(fields.BaseSchema):
     dataset = DATA_SET
     candidates = fields.ListOf(
         fields.Nested(CandidateRequest),
+        longest=MAX_CANDIDATES,
         required=True,
         validate=validate.Length(1, MAX_CANDIDATES, error=f"must be 1 to {MAX_CANDIDATES} candidates"),
-        schema={"minItems": 1, "maxItems": MAX_CANDIDATES},
     )
     folds = fields.strict_integer(
         2,

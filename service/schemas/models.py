@@ -41,6 +41,7 @@ class ModelChange(fields.BaseSchema):
     tags = fields.ListOf(
         fields.printable("a tag", longest=MAX_TAG_CHARS),
         "tags to group models by",
+        longest=MAX_TAGS,
         allow_none=True,
         schema={"maxItems": MAX_TAGS, "uniqueItems": True},
     )

@@ -17,7 +17,7 @@ import orjson
 import espalier
 from service.serialization import load_pyarrow
 from service.serialization.media_types import CSV, NDJSON, RESULTS
-from service.serialization.table_records import Codes, TableRecord
+from service.serialization.table_records import TableRecord
 
 ROW_COLUMNS: Final = ("row", "decision_id", "value")
 """Columns whose cells belong to one row. The cells of all other columns are shared by rows with the same answer."""
@@ -40,7 +40,7 @@ class CsvLines:
         shared = [name for name in self._names if name not in ROW_COLUMNS]
         ends = [_csv_line([_cell(answer, name) for name in shared]) for answer in answers]
         values = () if batch.values is None else (_texts(batch.values), ",")
-        lines = _joined(_texts(_row_numbers(batch)), ",", _decision_ids(batch), ",", *values, _texts_at(ends, places))
+        lines = _joined(_texts(_row_numbers(batch)), ",", _decision_ids(batch), ",", *values, _texts(ends).take(places))
         return _bytes(lines)
 
     def rows(self, first_row: int, answers: Sequence[Mapping[str, Any]]) -> bytes:
@@ -73,8 +73,7 @@ class JsonLines:
 
     def table(self, batch: TableRecord) -> bytes:
         """Return the lines of a table record."""
-        number = '{"row":', _texts(_row_numbers(batch)), ","
-        return _json_objects(batch, *number, end="\n", with_rule=self._with_rule)
+        return _json_objects(batch, '{"row":', _texts(_row_numbers(batch)), ",", end="\n", with_rule=self._with_rule)
 
     def rows(self, first_row: int, answers: Sequence[Mapping[str, Any]]) -> bytes:
         """Return the lines of rows that were answered one by one, each with its ``decision_id``."""
@@ -154,7 +153,7 @@ def _json_objects(batch: TableRecord, *begin: Any, end: str, with_rule: bool) ->
     value: tuple[Any, ...] = ()
     if batch.values is not None:
         value = '"value":', _texts(orjson.dumps(batch.values.tolist())[1:-1].decode().split(",")), ","
-    return _bytes(_joined(*begin, '"decision_id":', *decision_id, ",", *value, _texts_at(shared, places)))
+    return _bytes(_joined(*begin, '"decision_id":', *decision_id, ",", *value, _texts(shared).take(places)))
 
 
 def _parquet(batches: Iterable[TableRecord], model: espalier.Model, *, with_rule: bool) -> Iterator[bytes]:
@@ -193,7 +192,7 @@ def _arrow_table(batch: TableRecord, schema: Any) -> Any:
             cells = [_cell(answer, field.name) for answer in answers]
             if field.name == "label" and field.type == pyarrow.string():
                 cells = list(map(espalier.label_text, cells))
-            columns[field.name] = pyarrow.array(cells, field.type).take(pyarrow.array(places))
+            columns[field.name] = pyarrow.array(cells, field.type).take(places)
     return pyarrow.table({name: columns[name] for name in schema.names}).cast(schema)
 
 
@@ -203,19 +202,13 @@ def _row_numbers(batch: TableRecord) -> Any:
 
 def _decision_ids(batch: TableRecord) -> Any:
     """Return the decision id of each row as Arrow texts; "" if nothing is logged."""
-    if not batch.record_id:
-        return ""
-    return _joined(batch.record_id, ":", _texts(np.arange(batch.n_rows)))
+    return batch.record_id and _joined(batch.record_id, ":", _texts(np.arange(batch.n_rows)))
 
 
 def _texts(cells: Any) -> Any:
     """Return numbers or texts as Arrow texts of type large_string, since the texts of a batch may exceed 2 GiB."""
     pyarrow = load_pyarrow()
     return pyarrow.array(cells).cast(pyarrow.large_string())
-
-
-def _texts_at(texts: Sequence[str], places: Codes) -> Any:
-    return _texts(texts).take(load_pyarrow().array(places))
 
 
 def _joined(*parts: Any) -> Any:

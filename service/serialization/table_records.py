@@ -12,10 +12,11 @@ An attribute that was not given, is masked or is erased has no column. Reading a
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,6 @@ MAX_LABEL_BYTES: Final = 4 * 2**20  # see `record_rows`
 BATCH_BYTES: Final = 2**20  # of the rows that are compressed together, before compression
 CELL_BYTES: Final = 8
 PLACE_BYTES: Final = 4
-MODELS_CACHED: Final = 16
 INPUT: Final = "input."
 
 
@@ -88,8 +88,8 @@ class TableRecord:
         inputs = self.inputs.rows(place, place + 1)
         return {"input": inputs[0] if inputs else {}, "answer": document, "nodes": answer.nodes}
 
-    def distinct_answers(self) -> tuple[list[dict[str, Any]], Codes]:
-        """Return the distinct answers in JSON form, with ``flags`` and ``rule``, and the index of each row's answer.
+    def distinct_answers(self) -> tuple[list[dict[str, Any]], Any]:
+        """Return the distinct answers in JSON form, with ``flags`` and ``rule``, and each row's index (Arrow, int32).
 
         The answers lack ``value``, which is in `values`. Do not change ``flags``: answers may share this object.
         """
@@ -103,7 +103,7 @@ class TableRecord:
             answer = self.answers[int.from_bytes(key[:PLACE_BYTES], sys.byteorder)]
             shared = {name: part for name, part in answer.document.items() if name != "value"}
             documents.append({**shared, "flags": flag_names(key[PLACE_BYTES:]), "rule": answer.rule})
-        return documents, distinct.indices.to_numpy()
+        return documents, distinct.indices
 
     def to_bytes(self, *, with_rules: bool = False) -> bytes:
         """Encode the record for `read_record`, optionally with the rules of the answers."""
@@ -140,6 +140,8 @@ class TableRecord:
 
 
 NO_INPUTS: Final = espalier.Dataset(espalier.Schema(()), ())
+# By model, so that they do not outlive it: the cache of models has a limit, and drops some.
+_LEAF_ANSWERS: Final[WeakKeyDictionary[espalier.Model, dict[tuple[int, bool], Answer]]] = WeakKeyDictionary()
 
 
 def table_record(
@@ -155,7 +157,7 @@ def table_record(
     The cells of the attributes in `erased` are left out; with `rules`, each answer has the text of its rule.
     """
     leaves, at = np.unique(answers.leaves, return_inverse=True)
-    distinct = list(map(_leaf_answers(model, with_rule=rules), leaves.tolist()))
+    distinct = [_leaf_answer(model, leaf, with_rule=rules) for leaf in leaves.tolist()]
     places = at.astype(np.int32)
     for row, prediction in answers.several.items():
         places[row] = len(distinct)
@@ -173,15 +175,15 @@ def table_record(
     return TableRecord(attributes, inputs, tuple(distinct), places, flags, answers.numbers)
 
 
-def record_rows(schema: espalier.Schema) -> int:
+def record_rows(schema: espalier.Schema, *, n_classes: int) -> int:
     """Return how many rows of a data set one record may hold, so that its size is bounded.
 
-    A record stores each label once. If the labels of the data set exceed `MAX_LABEL_BYTES` in total, a few rows may
-    have most of them. In this case, each row also counts with the longest label of each column.
+    The answer of each row may have all classes, but a label is stored once. If the labels exceed `MAX_LABEL_BYTES` in
+    total, a few rows may have most of them. In this case, each row also counts with the longest label of each column.
     """
-    lengths = [[len(str(label)) for label in feature.categories] for feature in schema.features]
+    lengths = [[len(str(label).encode()) for label in feature.categories] for feature in schema.features]
     longest = sum(max(each, default=0) for each in lengths) if sum(map(sum, lengths)) > MAX_LABEL_BYTES else 0
-    return max(1, MAX_RECORD_BYTES // (CELL_BYTES * (len(schema.features) + 1) + longest))
+    return max(1, MAX_RECORD_BYTES // (CELL_BYTES * (len(schema.features) + 1 + n_classes) + longest))
 
 
 def read_record(content: bytes, *, start: int = 0, stop: int | None = None, inputs: bool = True) -> TableRecord:
@@ -224,9 +226,11 @@ def label_json(label: object) -> str:
     return orjson.dumps(label).decode()
 
 
-@lru_cache(maxsize=MODELS_CACHED)
-def _leaf_answers(model: espalier.Model, *, with_rule: bool) -> Callable[[int], Answer]:
-    return cache(lambda leaf: _answer(model, espalier.leaf_prediction(model, leaf), with_rule=with_rule))
+def _leaf_answer(model: espalier.Model, leaf: int, *, with_rule: bool) -> Answer:
+    known = _LEAF_ANSWERS.setdefault(model, {})
+    if (leaf, with_rule) not in known:
+        known[leaf, with_rule] = _answer(model, espalier.leaf_prediction(model, leaf), with_rule=with_rule)
+    return known[leaf, with_rule]
 
 
 def _answer(model: espalier.Model, prediction: espalier.Prediction, *, with_rule: bool) -> Answer:

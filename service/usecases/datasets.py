@@ -40,8 +40,7 @@ def read_upload(
 ) -> Iterator[NewDataSet]:
     """Yield the data set in a decompressed body, ready to be stored; the body is read in bounded memory.
 
-    `form` is one of `espalier.FORMATS`; `declared` has further keyword arguments of `espalier.read_table`. Raises the
-    errors of `espalier.read_table` and of `in_sandbox`.
+    `form` is one of `espalier.FORMATS`; `declared` has further keyword arguments of `espalier.read_table`.
     """
     most: dict[str, Any] = {
         name: getattr(settings, f"max_{name}") for name in ("rows", "columns", "cells", "cell_chars")
@@ -90,10 +89,7 @@ def registered_data_set(
         declared: Further keyword arguments of `espalier.store_dataset`.
 
     Raises:
-        ValidationFailed: No store is set, or `Store.files` refuses the reference.
-        StoreUnavailable: The store does not answer.
-        StoreChanged: A file is gone or has changed.
-        DataError, SchemaError, TooLarge, Unavailable: As for `run_order`; `TooLarge` also as for `check_columns`.
+        ValidationFailed: No store is set.
     """
     if settings.store == "none":
         message = "no store is set: the operator of the service sets ESPALIER_STORE to a folder or a bucket"

@@ -40,8 +40,7 @@ class Replay:
 def replay(version: LoadedVersion, decision: Decision) -> Replay:
     """Predict the input of a decision again with its version, and compare document, answer and path with the log.
 
-    The row must have been answered. It cannot be replayed if part of its input is not stored, or if it would be refused
-    now.
+    The row must have been answered. It cannot be replayed if part of its input is not stored, or would be refused now.
     """
     if decision.erased is not None:
         names = tuple(attribute.name for attribute in version.model.schema.attributes)
@@ -64,12 +63,11 @@ def replay(version: LoadedVersion, decision: Decision) -> Replay:
 
 def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalier.Explanation:
     """Return the logged answer as an explanation, without a replay; its rule has only the node ids and `reason`."""
-    answer: Mapping[str, Any] = decision.answer
-    known = espalier.leaf_prediction(model, answer["leaf"])
-    shares = answer["distribution"].values() if model.schema.classes else ()
+    known = espalier.leaf_prediction(model, decision.answer["leaf"])
+    shares = decision.answer["distribution"].values() if model.schema.classes else ()
     prediction = known._replace(
-        label=answer.get("label"),
-        value=answer.get("value"),
+        label=decision.answer.get("label"),
+        value=decision.answer.get("value"),
         distribution=tuple(zip(model.schema.classes, shares, strict=True)),
     )
     path = ", ".join(map(str, decision.nodes))
@@ -79,8 +77,7 @@ def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalie
 def counterfactuals(version: LoadedVersion, decision: Decision, wanted: Mapping[str, Any]) -> espalier.Counterfactuals:
     """Return the smallest changes of the decision's row for which the version gives another answer.
 
-    `wanted` has further keyword arguments of `espalier.counterfactuals`. Raises `Conflict` if the row was refused or
-    its inputs are not stored.
+    `wanted`: further keyword arguments of `espalier.counterfactuals`. Raises `Conflict` without an answer or inputs.
     """
     if decision.leaf is None:
         raise Conflict(f"decision {decision.id} is a row that was refused: it has no answer to change")

@@ -83,8 +83,7 @@ def _faults_of(settings: Settings) -> Iterator[Found]:
     if settings.auth == "none" and settings.admin_key != Settings().admin_key:
         yield Level.WARNING, "ESPALIER_ADMIN_KEY has no effect: keys are off (ESPALIER_AUTH=none)"
     if settings.auth == "none" and settings.proxies:
-        message = "ESPALIER_PROXIES is set, but without keys (ESPALIER_AUTH=none) only this host is served"
-        yield Level.WARNING, message
+        yield Level.WARNING, "ESPALIER_PROXIES is set, but without keys (ESPALIER_AUTH=none) only this host is served"
     if settings.job_seconds <= settings.lease_seconds:
         pair = f"ESPALIER_JOB_SECONDS ({settings.job_seconds:g}), ESPALIER_LEASE_SECONDS ({settings.lease_seconds:g})"
         yield Level.WARNING, f"{pair}: the first should be larger, else a job is stopped before its lease ends"
@@ -168,11 +167,14 @@ def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
 def _disk(settings: Settings, _: Engine | None) -> Iterator[Found]:
     file = settings.database_file
     folders = {} if file is None else {"the database": file.parent}
-    folders["temporary files"] = Path(tempfile.gettempdir())
+    try:
+        folders["temporary files"] = Path(tempfile.gettempdir())
+    except FileNotFoundError as error:  # for example, if the disk is full
+        yield Level.FAULT, str(error.strerror)
     if settings.work != "system":
         folders["tables on disk"] = Path(settings.work)
     for what, folder in folders.items():
-        existing = next(one for one in (folder, *folder.parents) if one.exists())
+        existing = next(one for one in (folder, *folder.parents) if os.access(one, os.F_OK))
         free = shutil.disk_usage(existing).free
         level = Level.FAULT if free < TOO_LITTLE_DISK else Level.WARNING if free < LITTLE_DISK else Level.OK
         message = f"{free / 2**30:.1f} GiB free for {what}, in {folder}"

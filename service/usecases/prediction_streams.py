@@ -6,7 +6,6 @@ An error is raised only after the answers to all earlier batches have been retur
 """
 
 import codecs
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +21,8 @@ from service.usecases import predictions
 from service.usecases.predictions import NO_JSON, PredictionOptions, Recorder
 from service.usecases.version_resolver import ResolvedVersion
 
-ROWS_AT_ONCE: Final = 1_000  # maximum number of rows that are answered together
+ROWS_AT_ONCE: Final = 1_000  # maximum number of rows that are answered one by one, and then logged together
+MAX_TABLE_ROWS: Final = 65_536  # of a table that is answered at once: short lines make many rows of few bytes
 MAX_LINE_BYTES: Final = 4 * 2**20  # of a line of JSON; a batch of lines ends at this size, too
 
 
@@ -35,7 +35,7 @@ class PredictionStream:
     recorder: Recorder
     lines: AnswerLines
     n_rows: int = field(default=0, init=False)  # number of rows answered so far
-    max_part: int = field(default=sys.maxsize, init=False)  # rows to answer together: half as many after a refusal
+    max_part: int = field(default=MAX_TABLE_ROWS, init=False)  # rows to answer together: half as many after a refusal
 
     def pointer(self, row: int, path: str) -> str:
         """Return a JSON pointer into the whole stream; `path` is a pointer into row `row` of the current batch."""
@@ -62,8 +62,8 @@ def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: I
     for texts in _batches(_lines(file)):
         check_size("rows", given=stream.n_rows + len(texts), limit=stream.recorder.settings.max_rows)
         if stream.options.explain == "full":
-            model, limit = stream.current().version.model, stream.recorder.settings.max_full_nodes
-            predictions.check_explanations(model, stream.n_rows + len(texts), explain="full", limit=limit)
+            model, settings = stream.current().version.model, stream.recorder.settings
+            predictions.check_explanations(model, stream.n_rows + len(texts), explain="full", settings=settings)
         yield from _answers(stream, [_row(text) for text in texts], len(texts))
     if not stream.n_rows:
         raise espalier.DataError([espalier.Fault("", "empty", "there are no lines: each must be an object")])
@@ -77,20 +77,19 @@ READERS: Final[Mapping[str, Callable[[PredictionStream, espalier.Schema, IO[byte
 
 def _answers(stream: PredictionStream, batch: Sequence[Any] | espalier.Dataset, n_rows: int) -> Iterator[bytes]:
     """Yield the encoded answers to a batch. If many rows take several branches, fewer rows are answered together."""
-    start = 0
+    start, options = 0, stream.options
     while start < n_rows:
         resolved, recorder = stream.current(), stream.recorder.begin(stream.recorder.key_id)
-        first_row, options = stream.n_rows, stream.options
         stop = min(start + stream.max_part, n_rows)
         try:
             if isinstance(batch, espalier.Dataset):
                 part = batch.take(range(start, stop)) if stop - start < n_rows else batch
-                table = predictions.answer_table(resolved, part, options, recorder=recorder, first_row=first_row)
+                table = predictions.answer_table(resolved, part, options, recorder=recorder, first_row=stream.n_rows)
                 content = stream.lines.table(table)
             else:
                 stop, pointer = min(stop, start + ROWS_AT_ONCE), stream.pointer
                 rows = predictions.answer_rows(resolved, batch[start:stop], options, recorder=recorder, pointer=pointer)
-                content = stream.lines.rows(first_row, rows)
+                content = stream.lines.rows(stream.n_rows, rows)
         except espalier.TooLarge as error:
             if stop - start == 1 or error.what == CELL:
                 raise
@@ -98,7 +97,7 @@ def _answers(stream: PredictionStream, batch: Sequence[Any] | espalier.Dataset, 
             continue
         yield content
         stream.n_rows += stop - start
-        start, stream.max_part = stop, min(2 * stream.max_part, sys.maxsize)
+        start, stream.max_part = stop, min(2 * stream.max_part, MAX_TABLE_ROWS)
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:

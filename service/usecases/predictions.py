@@ -92,9 +92,10 @@ def answer_rows(
         TooLarge: The rows exceed a limit of the settings.
         LimitExceeded, Unavailable: As for `DecisionLog.append`.
     """
-    model, missing, limit = resolved.version.model, options.missing, recorder.settings.max_full_nodes
-    check_cells(rows, limit=recorder.settings.max_cell_chars)
-    check_explanations(model, len(rows), explain=options.explain, limit=limit)
+    model, missing, settings = resolved.version.model, options.missing, recorder.settings
+    limit = max_paths(model, settings)
+    check_cells(rows, limit=settings.max_cell_chars)
+    check_explanations(model, len(rows), explain=options.explain, settings=settings)
     faults: list[espalier.Fault] = []
     error: Exception | None = None
     try:
@@ -145,7 +146,7 @@ def answer_table(
     if the rows have too many paths, and the errors of `DecisionLog.append`.
     """
     model = with_strategy(resolved.version.model, options.missing)
-    answers = espalier.predict_table(model, table, most_paths=recorder.settings.max_full_nodes)
+    answers = espalier.predict_table(model, table, most_paths=max_paths(model, recorder.settings))
     rows = table_record(model, table, answers, erased=resolved.settings.mask, rules=options.explain != "none")
     record = None
     if recorder.logging != "off":
@@ -178,22 +179,25 @@ def _columns(resolved: ResolvedVersion, options: PredictionOptions, *, key_id: s
 
 def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
     """Raise `TooLarge` if a text in the rows has more than `limit` characters."""
-    lengths = (
-        len(value) for row in rows if isinstance(row, Mapping) for value in row.values() if isinstance(value, str)
-    )
+    lengths = (len(cell) for row in rows if isinstance(row, Mapping) for cell in row.values() if isinstance(cell, str))
     check_size(CELL, given=max(lengths, default=0), limit=limit)
 
 
-def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
-    """Raise `TooLarge` if the explanations of a request, all in memory at once, may have more than `limit` nodes.
+def max_paths(model: espalier.Model, settings: Settings) -> int:
+    """Return the limit on levels, steps and paths: lower from ten classes on, since each of them has all classes."""
+    return settings.max_full_nodes // (1 + len(model.schema.classes) // 10)
+
+
+def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, settings: Settings) -> None:
+    """Raise `TooLarge` if the explanations of a request, all in memory at once, may exceed a limit.
 
     A full explanation counts as all nodes of a tree, or as all rules of a rule list and its default rule. A path in a
     tree counts as the depth of the tree; paths in a rule list have no limit.
     """
-    is_list = isinstance(model.body, espalier.RuleList)
+    is_list, limit = isinstance(model.body, espalier.RuleList), max_paths(model, settings)
     if explain == "full":
         n_nodes = model.rules.n_rules + 1 if is_list else model.tree.n_nodes
-        check_size("rows times nodes (explain: full)", given=n_rows * n_nodes, limit=limit)
+        check_size("rows times nodes (explain: full)", given=n_rows * n_nodes, limit=settings.max_full_nodes)
     # The depth takes time to compute. It is less than the number of nodes, so most requests do not need it.
     elif explain == "path" and not is_list and n_rows * model.tree.n_nodes > limit:
         check_size("rows times levels (explain: path)", given=n_rows * model.tree.depth, limit=limit)

@@ -127,7 +127,8 @@ def _relocated(
     faults: Sequence[espalier.Fault], columns: Sequence[Mapping[str, Any]], changes: Mapping[str, Any]
 ) -> Iterator[espalier.Fault]:
     """Yield the faults, with paths that point into `changes`; a fault of a whole file keeps its empty path."""
-    places = {column["name"]: place for place, column in enumerate(changes.get("columns", ()))}
+    given = changes.get("columns", ())
+    places = {column["name"]: place for place, column in enumerate(given)}
     targets = {column["name"] for column in columns if column.get("role") == "target"}
     for fault in faults:
         if not fault.path:
@@ -139,8 +140,11 @@ def _relocated(
         elsewhere = "/missing_values" if "missing_values" in changes and name not in targets else "/target"
         place = f"/columns/{places[name]}" if name in places else elsewhere
         inside = f"/{rest}" if of_schema and rest and name in places else ""
-        row = f"row {rest}: " if rest.isdigit() and not of_schema else ""
-        yield espalier.Fault(place + inside, fault.code, row + fault.message)
+        where = "" if name in places else f"column {name!r}: "
+        where += f"row {rest}: " if rest.isdigit() and not of_schema else ""
+        has_categories = name in places and "categories" in given[places[name]]
+        remedy = "; list its categories in columns" if fault.code == "unknown_category" and not has_categories else ""
+        yield espalier.Fault(place + inside, fault.code, where + fault.message + remedy)
 
 
 def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: str | None) -> None:

@@ -15,6 +15,8 @@ from service.database.tables import Scope, Version
 from service.errors import ServiceError, ValidationFailed
 from service.repositories import datasets, models
 from service.usecases.datasets import MAX_CELLS
+from service.usecases.predictions import max_paths
+from service.web.forms import with_chosen
 from service.web.pages import pages, problem_of, render
 from service.web.training import listed_data_sets
 from service.web.tree_pictures import DEPTH, is_tree, picture
@@ -42,7 +44,7 @@ def compare() -> Response:
     typed = request.args
     with read_session(current_service().sessions) as session:
         numbers = models.version_numbers(session, names=current_caller().models)[:MAX_LISTED]
-    choices = [(f"{name}/{number}", f"{name}, version {number}") for name, number, _ in numbers]
+    listed = {f"{name}/{number}": f"{name}, version {number}" for name, number, _ in numbers}
     values: dict[str, Any] = {"sides": None, "changed": None}
     problem = None
     try:
@@ -53,8 +55,8 @@ def compare() -> Response:
     return render(
         "compare.html",
         typed=typed,
-        choices=choices,
-        data_sets=listed_data_sets(),
+        choices=with_chosen(listed, typed.get("left", ""), typed.get("right", "")),
+        data_sets=listed_data_sets(typed.get("dataset", "")),
         problem=problem,
         **values,
     )
@@ -130,7 +132,7 @@ def _changed_rows(left: espalier.Model, right: espalier.Model, data_set_id: str)
     """Return how many rows of a data set the two models answer differently, and the first `MAX_ROWS` of them.
 
     Raises:
-        TooLarge: The data set is larger than a web process reads.
+        TooLarge: The data set is larger than a web process reads, or its rows have too many paths.
         DataError: A model cannot read the data set.
     """
     with read_session(current_service().sessions) as session:
@@ -156,7 +158,7 @@ def _changed_rows(left: espalier.Model, right: espalier.Model, data_set_id: str)
 
 
 def _answers(model: espalier.Model, table: espalier.Dataset) -> list[Any]:
-    predicted = espalier.predict_table(model, table)
+    predicted = espalier.predict_table(model, table, most_paths=max_paths(model, current_service().settings))
     if predicted.numbers is not None:
         return list(predicted.numbers.tolist())
     return predicted.labels()

@@ -51,9 +51,9 @@ class ShownColumn:
     is_number: bool  # whether it has numbers or dates, and no categories were typed
 
 
-@pages.page("/datasets", Scope.READ)
+@pages.page("/datasets", Scope.READ, Scope.TRAIN)
 def data_sets() -> Response:
-    """Show the form for an upload and, below it, the list of data sets, newest first."""
+    """Show the form for an upload and, for a caller who may read, the list of data sets, newest first."""
     return _list_page()
 
 
@@ -63,7 +63,7 @@ def upload() -> Response:
     try:
         data_set_id = _stored()
     except (espalier.EspalierError, ServiceError) as error:
-        return _list_page(problem_of(error, "data_sets"))
+        return _list_page(problem_of(error))
     if may_open("data_set"):
         return see_other("data_set", data_set_id=data_set_id)
     return see_other("train", dataset=data_set_id)
@@ -137,7 +137,7 @@ def _stored() -> str:
 
 def _list_page(problem: Any = None) -> Response:
     with read_session(current_service().sessions) as session:
-        data_sets = page(session, DataSet, limit=SHOWN, cursor=cursor())
+        data_sets = page(session, DataSet, options=repository.WITHOUT_DECLARATION, limit=SHOWN, cursor=cursor())
     return render(
         "data_sets.html",
         data_sets=data_sets,

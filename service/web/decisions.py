@@ -96,6 +96,7 @@ def _decision_page(decision_id: str, problem: Any = None) -> Response:
         replay = usecases.replay(version, decision)
         if is_tree(model):
             drawn = picture(model, path=replay.explanation or usecases.as_logged(model, decision, replay.reason or ""))
+    has_row = decision.leaf is not None and decision.erased is None and not decision.masked
     record_id, _, position = decision.id.partition(":")
     with read_session(current_service().sessions) as session:
         outcome = session.get(Outcome, (record_id, int(position or 0)))
@@ -113,14 +114,9 @@ def _decision_page(decision_id: str, problem: Any = None) -> Response:
         cells=[(name, decision.input[name]) for name in names[:MAX_SHOWN_CELLS]],
         n_left_out=max(0, len(names) - MAX_SHOWN_CELLS),
         classes=model.schema.classes[:MAX_CLASSES],
-        has_counterfactuals=_has_counterfactuals(decision, model),
+        has_counterfactuals=has_row and not (is_tree(model) and model.linear is not None),
         problem=problem,
     )
-
-
-def _has_counterfactuals(decision: repository.Decision, model: espalier.Model) -> bool:
-    has_row = decision.leaf is not None and decision.erased is None and not decision.masked
-    return has_row and not (is_tree(model) and model.linear is not None)
 
 
 def _filter(typed: Mapping[str, str]) -> repository.Filter:

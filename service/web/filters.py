@@ -25,6 +25,11 @@ def number(value: Any, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
+def counted(value: float | None, word: str, several: str = "") -> str:
+    """Write a number before a noun: "1 row", "2 rows"; `several` is the plural if it needs more than an "s"."""
+    return f"{number(value)} {word if value == 1 else several or word + 's'}"
+
+
 def percent(value: float | None) -> str:
     """Write a share in per cent, and None as a dash."""
     return "–" if value is None else f"{value * 100:.1f} %"
@@ -93,9 +98,11 @@ def pointer(name: str) -> str:
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "number": number,
+    "counted": counted,
     "percent": percent,
     "moment": moment,
     "cell": cell,
+    "label_text": espalier.label_text,
     "answer_text": answer_text,
     "quality": quality,
     "cut": cut,

@@ -68,10 +68,17 @@ def typed_value(text: str, *, words: Sequence[str] = ()) -> Any:
     if text in words:
         return text
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        value = orjson.loads(text)
+        orjson.dumps([[[value]]])  # TypeError: in a request, three levels deeper, it could not be written
+        return value
+    except (orjson.JSONDecodeError, TypeError):
         number = espalier.number_from_text(text)
         return text if number is None else number
+
+
+def with_chosen(choices: Mapping[str, str], *chosen: str) -> list[tuple[str, str]]:
+    """Return the choices of a menu, with each value in `chosen` that is not among them, so that the menu shows it."""
+    return list({**choices, **{one: one for one in chosen if one and one not in choices}}.items())
 
 
 def whole_number(text: str) -> int | None:

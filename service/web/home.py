@@ -9,9 +9,10 @@ from service.database.engine import read_session
 from service.database.tables import DataSet, Scope
 from service.errors import Unauthenticated
 from service.repositories import aliases, decisions, job_queue, models
+from service.repositories.datasets import WITHOUT_DECLARATION
 from service.repositories.pagination import page
 from service.web import session
-from service.web.pages import can, pages, problem_of, render, see_other
+from service.web.pages import can, cursor, pages, problem_of, render, see_other
 
 SHOWN = 8  # items of each list on the first page
 MAX_MODELS = 50
@@ -25,14 +26,14 @@ def home() -> Response:
     lists: dict[str, Any] = {}
     with read_session(service.sessions) as opened:
         if can(Scope.READ):
-            listed = models.list_models(opened, names=caller.models, limit=MAX_MODELS)
-            in_force = {
-                model.name: aliases.list_current(opened, model.name, limit=SHOWN).items for model in listed.items
-            }
+            listed = models.list_models(opened, names=caller.models, limit=MAX_MODELS, cursor=cursor())
+            newest = {model.name: models.list_versions(opened, model.name, limit=1).items for model in listed.items}
+            in_force = {name: aliases.list_current(opened, name, limit=SHOWN) for name in newest}
             newest_answers = {name for name in in_force if aliases.version_id(opened, name, aliases.DEFAULT) is None}
             jobs = job_queue.list_jobs(opened, models=caller.models, key_id=caller.key_id, limit=SHOWN).items
-            lists = {"models": listed.items, "in_force": in_force, "newest_answers": newest_answers, "jobs": jobs}
-            lists["data_sets"] = page(opened, DataSet, limit=SHOWN).items
+            lists = {"models": listed, "in_force": in_force, "newest": newest, "newest_answers": newest_answers}
+            lists["jobs"] = jobs
+            lists["data_sets"] = page(opened, DataSet, options=WITHOUT_DECLARATION, limit=SHOWN).items
         if can(Scope.AUDIT):
             wanted = decisions.Filter(models=caller.models)
             lists["decisions"] = decisions.list_decisions(opened, wanted, limit=SHOWN).items

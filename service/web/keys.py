@@ -31,9 +31,9 @@ def key_list() -> Response:
 def create_key() -> Response:
     """Create a key, and show its token once; a form that is sent again creates no other key."""
     service, typed = current_service(), request.form
-    models = lines_of(typed.get("models", "").replace(",", "\n"))
+    models = typed.get("models", "").strip()
     body: dict[str, Any] = {"name": typed.get("name", "").strip(), "scopes": typed.getlist("scope")}
-    body["models"] = models or None
+    body["models"] = lines_of(models.replace(",", "\n")) if models else None
     body["expires"] = _with_zone(typed.get("expires", "").strip())
     try:
         if service.settings.auth == "none":

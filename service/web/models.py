@@ -53,9 +53,9 @@ def promote(name: str) -> Response:
 
 @pages.page(f"{MODEL}/aliases/<alias:alias>/rollback", Scope.TRAIN, methods=("POST",))
 def roll_back(name: str, alias: str) -> Response:
-    """Point an alias back at its previous version."""
-    key_id = current_caller().key_id
-    return _change(name, lambda session: aliases.roll_back(session, name, alias, key_id=key_id))
+    """Point an alias back at its previous version, if it points at the version that the query names, if any."""
+    shown, key_id = whole_number(request.args.get("version", "")) or aliases.ANY, current_caller().key_id
+    return _change(name, lambda session: aliases.roll_back(session, name, alias, if_current=shown, key_id=key_id))
 
 
 @pages.page(f"{MODEL}/aliases/<alias:alias>", Scope.READ)

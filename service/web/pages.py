@@ -78,8 +78,10 @@ def see_other(endpoint: str, **values: Any) -> Response:
 
 
 @pages.before_request
-def begin() -> None:
+def begin() -> Response | None:
     """Identify the caller, check its scope and model, and refuse a change that comes from another site."""
+    if session.is_followed_from_another_site():
+        return Response(headers={"Refresh": "0"})  # the browser opens the page again, now from this site
     request.max_form_memory_size = MAX_FORM_MB * 2**20
     if request.endpoint == UPLOADS:
         request.max_form_parts, request.max_form_memory_size = MAX_UPLOAD_FIELDS, 2**20
@@ -93,6 +95,7 @@ def begin() -> None:
         with suppress(ServiceError):  # the caller is only needed for the links at the top
             g.caller = session.caller_of_session()
     session.check_same_origin()
+    return None
 
 
 @pages.after_request

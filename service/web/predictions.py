@@ -11,13 +11,13 @@ from flask import Response, request
 import espalier
 from service.api.context import current_caller, current_service
 from service.database.tables import Scope
-from service.errors import NotFound, ServiceError, ValidationFailed
+from service.errors import NotFound, PreconditionFailed, ServiceError, ValidationFailed
 from service.repositories.decisions import check_subject
 from service.repositories.model_cache import n_nodes_of
 from service.usecases.decisions import consult
 from service.usecases.predictions import PredictionOptions, answer_rows, check_cells
 from service.usecases.version_resolver import ResolvedVersion
-from service.web.filters import largest_shares
+from service.web.filters import counted, largest_shares
 from service.web.forms import label_named, whole_number
 from service.web.models import MODEL
 from service.web.pages import can, pages, problem_of, render
@@ -29,6 +29,7 @@ MAX_FIELDS = 300
 MAX_NODES_EXPLAINED = 3_000  # with more nodes, Shapley values and reasons take too long for a page
 MAX_SHARES = 12
 MAX_CONTRIBUTIONS = 30
+STALE = "version {} answers since this page was opened, so nothing was decided: type the row into its fields again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,10 @@ def answer(name: str) -> Response:
     service, typed = current_service(), request.form
     recorder = service.recorder.begin(current_caller().key_id)
     resolved = _resolved(name, typed)
-    model = resolved.version.model
+    model, number = resolved.version.model, resolved.version.number
+    if whole_number(typed.get("shown", "")) not in (None, number):  # its fields may belong to other attributes
+        problem = problem_of(PreconditionFailed(STALE.format(number)))
+        return _try_page(resolved, {"subject": typed.get("subject", "")}, problem=problem)
     row = typed_row(model, typed)
     size = n_nodes_of(model)
     options = PredictionOptions(
@@ -196,7 +200,7 @@ def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float | None, f
     listed, others = names[:MAX_CONTRIBUTIONS], names[MAX_CONTRIBUTIONS:]
     entries = [(name, path.get(name), shapley_values.get(name)) for name in listed]
     sums = [math.fsum(values.get(name, 0) for name in others) for values in (path, shapley_values)]
-    return [*entries, *([(f"{len(others)} other attributes", sums[0], sums[1])] if others else [])]
+    return [*entries, *([(counted(len(others), "other attribute"), sums[0], sums[1])] if others else [])]
 
 
 def _known(text: str, *, names: Collection[str]) -> dict[str, Any]:

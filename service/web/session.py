@@ -90,6 +90,15 @@ def check_same_origin() -> None:
         raise CrossOriginRequest("the form belongs to a session that has ended: open the page again, and send its form")
 
 
+def is_followed_from_another_site() -> bool:
+    """Return whether the browser follows a link of another site, so that it sends no cookie even if there is one.
+
+    A new session would replace the browser's session: the person would be logged out, and open forms would be refused.
+    """
+    comes_from = (request.headers.get("Sec-Fetch-Site"), request.headers.get("Sec-Fetch-Mode"))
+    return request.method == "GET" and comes_from == ("cross-site", "navigate") and _read(request) is None
+
+
 def write_cookie(response: Response) -> None:
     """Set the session's cookie on a response if the session is new."""
     if not g.get("cookie_is_new", False):

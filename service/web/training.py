@@ -16,7 +16,7 @@ from service.repositories import models
 from service.repositories.pagination import page
 from service.schemas.jobs import TrainingJobRequest
 from service.usecases.training import plan_training
-from service.web.forms import parameter_fields, typed_parameters, typed_value
+from service.web.forms import parameter_fields, typed_parameters, typed_value, with_chosen
 from service.web.pages import can, pages, problem_of, render, see_other
 
 NONE = "none"  # the choice "no pruning"
@@ -79,10 +79,12 @@ def training_request(typed: Mapping[str, str]) -> dict[str, Any]:
 
 def holdout_request(typed: Mapping[str, str]) -> dict[str, Any] | None:
     """Return the holdout that a form describes, or None if the form describes none."""
-    if typed.get("holdout") == "dataset":
-        return {"dataset": typed.get("holdout_dataset", "")}
-    if typed.get("holdout") == "share":
-        given = {name: typed.get(f"holdout_{name}", "").strip() for name in ("fraction", "seed", "stratified")}
+    kind, other = typed.get("holdout", ""), typed.get("holdout_dataset", "")
+    if kind == "dataset" or (not kind and other):
+        return {"dataset": other}
+    if kind == "share":  # beside a data set, the API refuses it
+        fields = ("fraction", "seed", "stratified", "dataset")
+        given = {name: typed.get(f"holdout_{name}", "").strip() for name in fields}
         return {name: typed_value(text) for name, text in given.items() if text}
     return None
 
@@ -105,8 +107,8 @@ def code_of(path: str, body: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def listed_data_sets(*, chosen: str = "") -> list[tuple[str, str]]:
-    """Return the choices of a menu of data sets, newest first; add the id `chosen` if it is not among them.
+def listed_data_sets(*chosen: str) -> list[tuple[str, str]]:
+    """Return the choices of a menu of data sets, newest first; add those of the ids `chosen` that are not among them.
 
     The list is empty if the caller may not read data sets.
     """
@@ -114,8 +116,8 @@ def listed_data_sets(*, chosen: str = "") -> list[tuple[str, str]]:
         return []
     with read_session(current_service().sessions) as session:
         rows = page(session, DataSet, limit=MAX_LISTED).items
-    named = [(row.id, f"{row.name[:60]} ({row.n_rows} rows, {row.created:%Y-%m-%d %H:%M})") for row in rows]
-    return named if not chosen or chosen in dict(named) else [*named, (chosen, chosen)]
+    named = {row.id: f"{row.name[:60]} ({row.n_rows} rows, {row.created:%Y-%m-%d %H:%M})" for row in rows}
+    return with_chosen(named, *chosen)
 
 
 def _form_page(template: str, typed: Mapping[str, str], problem: Any = None) -> Response:
@@ -124,7 +126,7 @@ def _form_page(template: str, typed: Mapping[str, str], problem: Any = None) -> 
     method = typed.get("pruning", "")
     own = None if config.pruning is None else espalier.config_to_dict(config)["pruning"]["method"]
     pruner: Any = espalier.PRUNERS.get(method)
-    data_sets = listed_data_sets(chosen=typed.get("dataset", ""))
+    data_sets = listed_data_sets(typed.get("dataset", ""), typed.get("holdout_dataset", ""))
     first = data_sets[0][0] if data_sets else ""
     typed = {**typed, "preset": preset, "dataset": typed.get("dataset") or first}
     return render(

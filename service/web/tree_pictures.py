@@ -5,12 +5,13 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 import espalier
 
 DEPTH = 3  # tests on a path before a picture is folded
 MAX_BOXES = 120
+MAX_TRAIL = 12  # nodes in the links from the root to the top of a picture
 _BOX = re.compile(r'<g role="graphics-symbol img" data-node="(\d+)"([^>]*)>(.*?</svg>)</g>', re.DOTALL)
 
 
@@ -53,11 +54,6 @@ def picture(
     return Markup(_BOX.sub(anchor, svg))  # noqa: S704 - see above
 
 
-def link_attributes(**attributes: str) -> str:
-    """Return escaped HTML attributes; an underscore in a name stands for a hyphen."""
-    return " ".join(f'{name.replace("_", "-")}="{escape(value)}"' for name, value in attributes.items())
-
-
 def depth_shown(tree: espalier.Tree, root: int) -> int | None:
     """Return the depth of a picture: 3, or 2 if 3 makes too many boxes; None (the core's default) if both do."""
     levels = tree.depths[root : root + int(tree.size[root])] - tree.depths[root]
@@ -66,8 +62,9 @@ def depth_shown(tree: espalier.Tree, root: int) -> int | None:
 
 
 def trail(tree: espalier.Tree, node: int) -> list[int]:
-    """Return the nodes from the root to a node."""
+    """Return the nodes from the root to a node; if they are more than `MAX_TRAIL`, the first and the last ones."""
     nodes = [node]
     while nodes[-1] > 0:
         nodes.append(int(tree.parent[nodes[-1]]))
-    return nodes[::-1]
+    nodes.reverse()
+    return nodes if len(nodes) <= MAX_TRAIL else [*nodes[:2], *nodes[2 - MAX_TRAIL :]]

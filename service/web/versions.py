@@ -1,10 +1,11 @@
 """The page of a version: a tree that opens node by node, rules, importances, figures, and files to download."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from flask import Response, request, url_for
+from markupsafe import escape
 
 import espalier
 from service.api.context import current_service
@@ -17,14 +18,14 @@ from service.serialization.media_types import DOT, JSON, SVG, TEXT
 from service.usecases import models as usecases
 from service.usecases.datasets import MAX_CELLS
 from service.usecases.outcomes import version_accuracy
+from service.usecases.predictions import max_paths
 from service.web.filters import cut, largest_shares
 from service.web.forms import whole_number
 from service.web.models import MODEL
 from service.web.pages import pages, problem_of, render, see_other
-from service.web.tree_pictures import is_tree, link_attributes, picture, trail
+from service.web.tree_pictures import is_tree, picture, trail
 
 VERSION = f"{MODEL}/{NUMBER}"
-MAX_TRAIL = 12  # nodes in the links from the root to the top of the picture
 MAX_FOUND = 40  # listed nodes that test an attribute whose name contains the searched text
 MAX_CLASSES = 12
 MAX_MATRIX = 12  # classes of a confusion matrix on a page
@@ -175,29 +176,19 @@ def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]
 
     def link(to: int) -> str:
         place: dict[str, Any] = {"name": name, "number": number, "node": to, "root": root}
-        return link_attributes(
-            href=url_for("pages.version", **place),
-            hx_get=url_for("pages.tree", **place),
-            hx_target="#tree",
-            hx_swap="outerHTML",
-            hx_push_url=url_for("pages.version", **place),
-        )
+        whole, part = (escape(url_for(f"pages.{endpoint}", **place)) for endpoint in ("version", "tree"))
+        return f'href="{whole}" hx-get="{part}" hx-target="#tree" hx-swap="outerHTML" hx-push-url="{whole}"'
 
     return {
         "tree": body,
         "root": root,
         "picture": picture(model, root=root, link=link, selected=node if node != root or node else None),
-        "trail": [(one, _node_name(model, one)) for one in shown_trail(trail(body, root))],
+        "trail": [(one, _node_name(model, one)) for one in trail(body, root)],
         "node": _node_facts(model, node),
         "find": find,
         "nodes_found": found[:MAX_FOUND],
         "more_found": len(found) > MAX_FOUND,
     }
-
-
-def shown_trail(nodes: Sequence[int]) -> Sequence[int]:
-    """Return a trail, or the first and the last nodes of a long trail."""
-    return nodes if len(nodes) <= MAX_TRAIL else [*nodes[:2], *nodes[2 - MAX_TRAIL :]]
 
 
 def _version_page(name: str, number: int, problem: Any = None) -> Response:
@@ -308,7 +299,8 @@ def _rows_at(model: espalier.Model, table: espalier.Dataset, node: int) -> tuple
 
     The second value is False if more rows may reach it, because a prediction lists at most `MAX_VISITS` paths.
     """
-    answers, stop = espalier.predict_table(model, table), node + int(model.tree.size[node])
+    answers = espalier.predict_table(model, table, most_paths=max_paths(model, current_service().settings))
+    stop = node + int(model.tree.size[node])
     reaches, is_exact = (answers.leaves >= node) & (answers.leaves < stop), True
     for place, answer in answers.several.items():
         reaches[place] = any(node <= visit.leaf < stop for visit in answer.visits)

@@ -134,7 +134,7 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     columns |= {"missing": missing, "key_id": key_id, "job_id": context.job_id}
     model = espalier.with_missing_strategy(model_at_point(version.model, point), payload["missing"])
     context.progress.begin("predicting")
-    max_rows = record_rows(espalier.Schema.from_dict(data_set.declared))
+    max_rows = record_rows(espalier.Schema.from_dict(data_set.declared), n_classes=len(model.schema.classes))
     # The parts have columns of all roles; `predict_table` finds the columns of the model by name.
     parts = datasets.iterate_parts(context.source, payload["dataset"], max_rows=max_rows, start=start)
     for first_row, rows in parts:

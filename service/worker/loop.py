@@ -2,8 +2,7 @@
 
 `service.worker.child_main` shows the messages between worker and child. The child only computes. Only the worker
 writes to the database, and it saves an outcome only while it holds the lease. A new version of a model is saved in the
-transaction that ends the job. If a crash, the memory limit or the time limit kills the child, the attempt has failed,
-and the reason is stored.
+transaction that ends the job. If a crash or a limit (memory, time) kills the child, the attempt has failed.
 """
 
 import logging
@@ -129,7 +128,8 @@ def _work_once(worker: Worker, child: Child) -> bool:
         LOG.warning("%s; trying again", error.log_message)
     except Exception:  # the worker goes on; the lease of the job runs out, and the job is claimed again
         LOG.exception("an unexpected error in the worker")
-    return not worker.stop.wait(RETRY_SECONDS)  # after an error, nothing is cleaned up
+        return worker.stop.wait(RETRY_SECONDS)  # clean up: the error may come back each time
+    return not worker.stop.wait(RETRY_SECONDS)
 
 
 def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:

@@ -98,7 +98,6 @@ def remove_ended(settings: Settings, source: Sessions) -> None:
 
 
 def _parts(source: Sessions, data_set: DataSet, progress: espalier.Progress) -> Iterator[espalier.Dataset]:
-    parts = datasets.iterate_parts(source, data_set.id, max_rows=MAX_CHUNK_ROWS)
-    for first_row, part in parts:
+    for first_row, part in datasets.iterate_parts(source, data_set.id, max_rows=MAX_CHUNK_ROWS):
         progress.state[0] = first_row / data_set.n_rows
         yield part

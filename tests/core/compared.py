@@ -16,6 +16,6 @@ def stump_and_tree() -> list[Candidate]:
     ]
 
 
-def weighted(weights: list[int]) -> espalier.Dataset:
+def weighted(weights: list[float]) -> espalier.Dataset:
     lines = [f"{place},{'yn'[place % 2]},{weight}" for place, weight in enumerate(weights)]
     return espalier.dataset_from_csv("a,y,w\n" + "\n".join(lines) + "\n", target="y", weight="w")

@@ -140,9 +140,12 @@ def class_boundaries(ordered: Sample, values: Mapping[int, float], target: Targe
 def from_the_middle(ordered: Sample, places: Sequence[int]) -> list[int]:
     """Sort `places` by their distance from the middle m = n // 2, in the order m, m+1, m−1, m+2, m−2, …
 
-    A place is a threshold, given as the number of rows before it. Distances are measured in weight.
+    A place is a threshold, given as the number of rows before it. Distances are measured in rows: a row of weight 2 is
+    two rows or, if the lightest row weighs less than 1, its weight divided by that of the lightest.
     """
-    middle, left = math.floor(scores.total(ordered) / 2 + SLACK), weights_before(ordered)
+    unit = min([1.0, *(weight for _, weight in ordered)])
+    middle = math.floor(scores.total(ordered) / unit / 2 + SLACK)
+    left = [weight / unit for weight in weights_before(ordered)]
 
     def turn(place: int) -> float:
         apart = left[place] - middle

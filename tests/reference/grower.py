@@ -272,7 +272,7 @@ def must_stop(growing: Growing, task: Task) -> bool:
     least = max(config["min_weight_split"] or 0.0, 2 * (config["min_weight_leaf"] or 0.0))
     if len({task.target.values[row] for row, _ in growing.sample}) < 2:
         return True
-    if size < least - WEIGHT_TOLERANCE:
+    if size < least * (1 - WEIGHT_TOLERANCE):
         return True
     if config["max_depth"] is not None and growing.depth >= config["max_depth"]:
         return True
@@ -303,7 +303,7 @@ def heavy_enough(split: Split, task: Task) -> bool:
         weights = zip(split.branches, sizes_with_unknown(split, task.target, task.config), strict=True)
         return sum(1 for branch, weight in weights if branch and weight >= least) >= 2
     sizes = [scores.size(branch, task.target, task.config) for branch in split.branches if branch]
-    return sum(1 for size in sizes if size >= least - WEIGHT_TOLERANCE) >= 2
+    return sum(1 for size in sizes if size >= least * (1 - WEIGHT_TOLERANCE)) >= 2
 
 
 def guarded(offered: list[Split], admissible: list[Split], place: Place, task: Task) -> list[Split]:

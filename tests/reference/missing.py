@@ -10,7 +10,7 @@ from tests.reference.scores import Config, Sample
 from tests.reference.splits import Split, shared_out
 from tests.reference.table import Cell, Column, Target
 
-LEAST_SURROGATE_SIDE = 2 - 1e-6
+LEAST_SURROGATE_SIDE = 2 * (1 - 1e-9)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ TIE_OF_RATIOS = 1e-6
 TIE = 1e-9
 TIE_OF_M5 = 1e-6
 LEAST_M5_GAIN = 1e-6
-WEIGHT_TOLERANCE = 1e-6
+WEIGHT_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def admissible(candidate: Candidate, margin: float, target: Target, config: Conf
 
     With `leaf_weight_rule="winner"` (REPTree) only the weights of the split that has won are looked at.
     """
-    least = 0.0 if config["leaf_weight_rule"] == "winner" else margin - WEIGHT_TOLERANCE
+    least = 0.0 if config["leaf_weight_rule"] == "winner" else margin * (1 - WEIGHT_TOLERANCE)
     return sum(1 for branch in candidate.branches if branch and scores.size(branch, target, config) >= least) >= 2
 
 

@@ -158,6 +158,16 @@ def test_a_first_key_that_is_none_is_refused_and_not_repeated(given: str, monkey
         ("PATH_PREFIX", "trees"),
         ("PATH_PREFIX", "/trees/"),
         ("PATH_PREFIX", "//evil.example"),
+        ("HOST", "a..b"),
+        ("HOST", "a" * 64),  # RFC 1035: a label has at most 63 characters
+        ("HOST", "[::1]"),
+        ("HOST", "\udcff"),  # the environment may have bytes that are not UTF-8
+        ("WORK", "/\udcff"),
+        ("DATABASE_URL", "sqlite:///\udcff.db"),
+        ("DATABASE_URL", "postgresql+psycopg://me@db..svc/x"),
+        ("DATABASE_URL", f"postgresql+psycopg://me@{'a' * 64}/x"),
+        ("DATABASE_URL", "postgresql+psycopg://\udcff@db/x"),
+        ("STORE", "file:///\udcff"),
         ("CORS_ORIGINS", "*"),
         ("CORS_ORIGINS", "https://a.example/"),
         ("CORS_ORIGINS", "https://a.example,"),
@@ -165,7 +175,7 @@ def test_a_first_key_that_is_none_is_refused_and_not_repeated(given: str, monkey
         ("MAX_CELL_CHARS", "131073"),  # Python's csv.field_size_limit() is 131 072
     ],
 )
-def test_what_is_no_prefix_no_origin_and_no_number_is_refused(
+def test_what_is_no_prefix_no_origin_no_host_and_no_number_is_refused(
     name: str, given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"ESPALIER_{name}", given)
@@ -186,6 +196,18 @@ def test_origins_are_compared_as_browsers_send_them() -> None:
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Settings().port = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "::1", "fe80::1%eth0", "::ffff:10.0.0.1", "db", "my_db", "a.b.example.", "a" * 63, "bücher.example"],
+)
+def test_names_and_addresses_of_hosts_are_legal(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESPALIER_HOST", host)
+    assert Settings.from_env().host == host
+    if ":" not in host:
+        monkeypatch.setenv("ESPALIER_DATABASE_URL", url := f"postgresql+psycopg://me:p@{host},{host}:5432/x")
+        assert Settings.from_env().database_url == url
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "[::1]", "localhost"])

@@ -193,6 +193,17 @@ def test_the_page_says_where_the_rows_are(in_a_folder: tuple[Served, Root]) -> N
     assert "its rows are in the database" in other
 
 
+def test_a_cell_that_is_no_longer_missing_is_refused_with_its_column_and_the_remedy(served: Served, root: Root) -> None:
+    root.write("sales.parquet", table())
+    path = f"/v1/datasets/{register(served, 'sales.parquet')['id']}"
+    problem = assert_problem(served.client.patch(path, json={"missing_values": ["?"]}), 422, "/missing_values")
+    assert "column 'town'" in problem["detail"]
+    assert "list its categories in columns" in problem["detail"]
+    more = {"name": "town", "categories": ["Bonn", "Ulm", "NA"]}
+    response = served.client.patch(path, json={"missing_values": ["?"], "columns": [more]})
+    assert response.status_code == 200, response.text
+
+
 def test_doctor_asks_the_store(served: Served, root: Root) -> None:
     def found() -> list[doctor.Finding]:
         return [finding for finding in doctor.examine_with(served.settings) if finding.check == "store"]

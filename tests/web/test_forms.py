@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 from playwright.sync_api import Error, Page, Route, expect
@@ -114,3 +114,27 @@ def test_going_back_shows_the_fields_of_the_chosen_preset(reader: Reader) -> Non
     expect(page.get_by_role("group", name=f"Fields of {preset}")).to_be_visible()
     assert f'"preset":"{preset}"' in shell(page)
     assert reader.complaints == []
+
+
+def test_a_preset_that_cannot_be_shown_leaves_the_fields_as_they_are(reader: Reader) -> None:
+    page = reader.page
+    reader.open("/ui/train")
+    reader.fill("max depth", "3")
+    page.context.clear_cookies()  # the session ends
+    page.get_by_label("Preset", exact=True).select_option("c45")
+    expect(page.locator("#parameters").get_by_role("alert")).to_contain_text("session that has ended")
+    expect(page.get_by_label("max depth", exact=True)).to_have_value("3")
+
+
+def test_a_link_on_another_site_ends_no_session(service: Running, reader: Reader) -> None:
+    """The browser takes localhost and 127.0.0.1 for two sites, so it sends no cookie when it follows the link."""
+    browser = reader.page.context.browser
+    assert browser is not None
+    with closing(browser.new_context()) as tabs:
+        page, address, form = tabs.new_page(), f"{service.address}/ui/datasets", "form[action$=datasets] [name=csrf]"
+        page.goto(address)
+        token = page.locator(form).first.get_attribute("value")
+        page.goto(service.address.replace("127.0.0.1", "localhost") + "/ui/about")
+        page.evaluate(f"location.href = '{address}'")
+        page.wait_for_url(address)
+        expect(page.locator(form).first).to_have_value(token or "there is none")

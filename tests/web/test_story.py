@@ -137,7 +137,7 @@ def tell(reader: Reader, *, checks: bool) -> None:
     check("version", heading="drugs, version 1")
     reader.activate(page.locator("#picture a[data-node]").nth(1))
     expect(page.locator("#node h3")).to_contain_text("Node 1")
-    reader.press("Show the rows of the data set at this node")
+    reader.click("Show the rows of the data set at this node")
     expect(page.locator("#rows")).to_contain_text("rows of the data set reach this node")
     check("node", heading="drugs, version 1")
     reader.press("Larger")

@@ -73,14 +73,11 @@ def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], 
 def index_of_pandas(schema: Any) -> set[str]:
     """Return the names of columns that were an index in pandas, as the metadata or the names themselves show."""
     try:
-        index_columns = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
-    except (ValueError, LookupError, TypeError):
-        index_columns = []
-    return {
-        name
-        for name in (*index_columns, *schema.names)
-        if isinstance(name, str) and (name in index_columns or INDEX.fullmatch(name))
-    }
+        given = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        given = []
+    listed = given if isinstance(given, list) else []
+    return {name for name in (*listed, *filter(INDEX.fullmatch, schema.names)) if isinstance(name, str)}
 
 
 def unreadable(name: str, given: Any) -> Fault:

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from contextlib import suppress
 from datetime import date
+from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
@@ -62,8 +63,8 @@ def _pandas_column(name: str, series: Any) -> RawColumn:
     arrow = import_module("pyarrow")
     types = set(map(type, series[series.notna()].to_numpy())) if series.dtype == object else set()
     cells = None
-    # Of objects, Arrow would convert some to the type of the first one, and cut off nanoseconds.
-    if len(types) <= 1 and not any(issubclass(each, date) for each in types):
+    # Of objects, Arrow would convert some to the type of the first one, cut off nanoseconds, or append zeros.
+    if len(types) <= 1 and not any(issubclass(each, date | Decimal) for each in types):
         with suppress(arrow.ArrowException, TypeError, ValueError, OverflowError):
             cells = arrow.array(series, from_pandas=True)
     if cells is None:

@@ -127,7 +127,7 @@ class ValueDomain:
         if self.feature.coded:
             return abs(value - self.own) / max(1, len(self.feature.categories) - 1)
         # Halves, because the difference of two finite numbers may be infinite.
-        return min(abs(value / 2 - self.own / 2) / (self.scale.span / 2), LARGEST)
+        return min(abs(value / 2 - self.own / 2) / self.scale.span * 2, LARGEST)
 
     def nearest(self, box: Box) -> float | None:
         """Return the box's legal value nearest to `own` (if unknown, to the range's middle); None if none is legal."""

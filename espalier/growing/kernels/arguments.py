@@ -103,7 +103,7 @@ class Medians(Arguments):
     bucket: int32 (n + 1), the node's rows by category. bucket_start: int32 (P + 1). See `fill_buckets`.
     sequence: int32 (n + 1), the node's rows in the order of `Categories.order`.
     forward, backward, forward_all, backward_all: float64 (n + 1), the tables of prefixes; see `fill_prefixes`.
-    Under ``one_vs_rest``, `sequence`, `forward` and `backward` are scratch.
+    Under ``one_vs_rest``: the deviation of each category, in `forward` without, in `backward` with the unknown rows.
     weight_tree, sum_tree: float64 (distinct targets + 1), binary indexed trees; see `deviations`.
     weight_in_trees, sum_in_trees: Σ w and Σ w·(y − mean) over the rows in the trees.
     progress: float64 (2). The second entry, the stop flag, ends a long scan of one attribute.

@@ -49,7 +49,7 @@ def grow_tree(growth, depth, max_rows_to_delegate, max_nodes, max_codes):
     """Grow one tree, or its top, or the subtree of one of its nodes.
 
     depth: depth of the root. max_rows_to_delegate: nodes of at most this many rows are left to other calls (0: none).
-    max_nodes, max_codes: limits on the number of nodes and on the length of ``nodes.codes``. The result is in `growth`.
+    max_nodes, max_codes: limits on the number of nodes and on the length of each `codes`. The result is in `growth`.
     """
     with cython.nogil:
         _start(growth, depth)
@@ -240,6 +240,9 @@ def _add_children(growth, node, chosen, start, stop, max_codes):
         growth.nodes.ints[node, column.N_SURROGATES] = add_surrogates(
             growth.work, growth.rows, growth.branches, growth.surrogates, chosen, start, stop
         )
+        if growth.surrogates.n_codes > max_codes:
+            growth.status = c.TOO_MANY_CATEGORIES
+            return 0
     if growth.branches.fallback >= 0 and growth.branches.n_unknown > 0:
         assign_unknown(growth.rows, growth.branches, start, stop)
 

@@ -34,6 +34,8 @@ RIDGE = 1e-8
 """Added to the diagonal of the sums of squares and products of the standardised regressors."""
 ILL_CONDITIONED = 1e-6
 """`solve` refines a fit if (smallest squared pivot) / weight or SSE / (squared deviations) is at most this."""
+EXACT = 1e-32
+"""Least SSE of a fit, as a share of the squared deviations: the square of a double's rounding error."""
 
 
 class LinearFit:
@@ -215,7 +217,7 @@ def fit_and_drop(fit):
     Each drop removes the coefficient of smallest magnitude. The model improves if SSE/SSE_full·(n − p_full) + 2p falls.
     SSE is the weighted sum of squared residuals, n the node's weight, and p the number of coefficients plus 1. "full"
     is the model before the first such drop. Writes the remaining regressors and their standardised coefficients.
-    Returns the SSE. If SSE_full is 0 or not finite, no regressor remains, and the mean's SSE is returned.
+    Returns the SSE. If SSE_full is not finite, no regressor remains, and the mean's SSE is returned.
     """
     fit.n_kept = fit.n_active
     for j in range(fit.n_active):
@@ -229,8 +231,7 @@ def fit_and_drop(fit):
             break
         drop(fit, dropped)
         sse = solve(fit, fit.beta)
-    if not (0.0 < sse < INFINITY):
-        # The SSE is a divisor below. If it is 0 or not finite, the node keeps its mean.
+    if not sse < INFINITY:
         fit.n_kept = 0
         return fit.deviations
     full_sse, full_parameters = sse, fit.n_kept + 1
@@ -323,7 +324,7 @@ def solve(fit, beta):
     sse = 0.0
     for row in range(fit.first, fit.last):
         sse += fit.weight[row] * fit.residual[row] * fit.residual[row]
-    return sse
+    return EXACT * fit.deviations if sse < EXACT * fit.deviations else sse  # a divisor in `fit_and_drop`
 
 
 def write_residuals(fit, beta):

@@ -8,7 +8,7 @@ import numpy as np
 
 from espalier.arrays import Array
 from espalier.config.training_parameters import TrainingConfig
-from espalier.errors import ConfigError, Fault
+from espalier.errors import Fault
 from espalier.growing import binary_data
 from espalier.growing.encode import ColumnShape, column_table
 from espalier.growing.grow import Grown, finished_tree, grow_parameters
@@ -36,19 +36,14 @@ REASONS: Final[dict[str, tuple[Callable[[TrainingConfig], bool], str]]] = {
 """For each field with unsupported values, a test for such a value, and the reason."""
 
 
-def check_grown_by_levels(config: TrainingConfig) -> None:
-    """Check that a tree of this configuration can be grown level by level.
-
-    Raises:
-        ConfigError: Fields have values that are not supported; every such field is reported.
-    """
+def faults_of_levels(config: TrainingConfig) -> list[Fault]:
+    """Return a fault of each field whose value is not supported if a tree is grown level by level."""
     message = "this value cannot be used with a table that is larger than memory: {}"
-    faults = [
+    return [
         Fault(f"/{name}", "needs_memory", message.format(reason))
         for name, (is_given, reason) in REASONS.items()
         if is_given(config)
     ]
-    ConfigError.raise_for(faults)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,11 +75,6 @@ def build_worker(spec: WorkerSpec, store: ArrayStore, progress: Progress) -> Wor
     return GeneralWorker(spec.data, shapes, store, work=work, progress=progress)
 
 
-def build_workers(specs: Sequence[WorkerSpec], store: ArrayStore, progress: Progress) -> Sequence[Worker]:
-    """Return a worker in this process for each spec."""
-    return [build_worker(spec, store, progress) for spec in specs]
-
-
 @dataclass(frozen=True, slots=True)
 class LevelOptions:
     """How a tree is grown level by level; no option changes the tree.
@@ -97,7 +87,7 @@ class LevelOptions:
         n_workers: Maximum number of parts that the columns are divided into.
         levels: The levels of an interrupted training, which continues after them.
         save: Called with each new level.
-        create_workers: Returns a worker for each spec.
+        create_workers: Returns a worker for each spec; by default, the workers are in this process.
         ask: Sends a request to all workers.
     """
 
@@ -107,7 +97,9 @@ class LevelOptions:
     n_workers: int = 1
     levels: Sequence[Level] = ()
     save: Callable[[Level], None] = field(default=lambda _level: None)
-    create_workers: Callable[[Sequence[WorkerSpec], ArrayStore, Progress], Sequence[Worker]] = build_workers
+    create_workers: Callable[[Sequence[WorkerSpec], ArrayStore, Progress], Sequence[Worker]] = field(
+        default=lambda specs, store, progress: [build_worker(spec, store, progress) for spec in specs]
+    )
     ask: Ask = ask_in_turn
 
 

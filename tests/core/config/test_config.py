@@ -194,6 +194,14 @@ def test_what_the_data_cannot_take_is_refused_by_path(schema, fields, fault):
     assert fault in refused(lambda: check_training(schema, training_config("cart", **fields)))
 
 
+def test_a_message_lists_only_some_of_many_classes():
+    target = Feature("y", FeatureKind.NOMINAL, Role.TARGET, tuple(f"class {place:04}" for place in range(5000)))
+    with pytest.raises(ConfigError) as caught:
+        check_training(Schema((MIXED.features[0], target)), training_config("cart", class_weight={"z": 1, "zz": 1}))
+    legal = ", ".join(f"class {place:04}" for place in range(20))
+    assert [fault.message for fault in caught.value.faults] == [f"must be one of {legal}, …"] * 2
+
+
 @pytest.mark.parametrize("fields", [{"attribute_costs": {}}, {"cut_points": {}}, {"cut_points": {"length": []}}])
 def test_what_must_not_be_empty_says_so(fields):
     with pytest.raises(ConfigError, match="at least one"):

@@ -1,9 +1,10 @@
 """Arrays of numpy that need care, and declarations that contradict themselves."""
 
 import numpy as np
+import pandas
 import pytest
 
-from espalier import DataError, FeatureKind, SchemaError, dataset_from_columns, dataset_from_file
+from espalier import DataError, FeatureKind, SchemaError, dataset_from_columns, dataset_from_file, train
 from tests.core.data_sets import refused
 
 
@@ -38,6 +39,21 @@ def test_a_masked_instant_hides_what_is_below_the_mask_and_the_others_keep_their
 def test_spans_of_time_are_no_numbers(unit: str) -> None:
     with pytest.raises(DataError):
         dataset_from_columns({"a": np.array([1, 2], f"m8[{unit}]")})
+
+
+@pytest.mark.parametrize("cells", [[2**60 + 1, 1.5, 7], [2**62 + 1, 5, 7], [2**70 + 1, 5, 2**60 + 1], [2**53, 0.5, 1]])
+def test_large_whole_numbers_among_objects_are_categories_with_all_their_digits(cells: list[float]) -> None:
+    schema = {"columns": [{"name": "a", "kind": "nominal"}]}
+    data = dataset_from_columns({"a": np.array(cells, object)}, schema=schema)
+    assert data == dataset_from_columns({"a": cells}, schema=schema)
+    assert [str(row["a"]) for row in data.rows()] == [str(cell) for cell in cells]
+
+
+@pytest.mark.parametrize("cells", [[2**60 + 1, 1.5, 7], [2**62 + 1, 5, 7], [2**70 + 1, 5, 2**60 + 1]])
+def test_training_on_objects_warns_of_large_whole_numbers_that_are_rounded(cells: list[float]) -> None:
+    frame = pandas.DataFrame({"a": pandas.Series(cells, dtype=object), "y": ["p", "q", "p"]})
+    with pytest.warns(UserWarning, match=r"'a' has numbers of 2\^53 .* rounded"):
+        train(frame, "cart", target="y")
 
 
 def test_declared_categories_are_not_read_as_numbers() -> None:

@@ -269,6 +269,15 @@ def test_decimals_that_are_classes_or_categories_are_written_as_in_csv() -> None
     assert found.schema.classes == (0, 1)
 
 
+def test_decimals_of_pandas_are_categories_with_their_own_digits() -> None:
+    prices = [Decimal("1.5"), Decimal("1.50"), Decimal("2"), None]
+    frame = pandas.DataFrame({"n": range(4), "a": pandas.Series(prices, dtype=object)})
+    schema = {"columns": [{"name": "a", "kind": "nominal"}]}
+    found = dataset_from_arrow(frame, schema=schema)
+    assert found == dataset_from_csv("n,a\n0,1.5\n1,1.50\n2,2\n3,\n", schema=schema)
+    assert [row["a"] for row in found.rows()] == ["1.5", "1.50", "2", None]
+
+
 def test_whole_numbers_beyond_doubles_are_rounded_and_told_and_kept_as_categories() -> None:
     numbers = [2**53 + 1, 2**64 - 1]
     table = pa.table({"n": [0, 1], "a": pa.array(numbers, pa.uint64())})
@@ -424,6 +433,17 @@ def test_an_index_of_pandas_is_left_out_and_told_unless_it_is_declared(index: An
             assert any(repr(name) in str(notice) and "index" in str(notice) for notice in data.notices)
     declared = dataset_from_arrow(table, target="y", ignore=names)
     assert [feature.name for feature in declared.schema.features] == ["x", "y", *names]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [b'{"index_columns": 5}', b'{"index_columns": null}', b'{"index_columns": "x"}', b"[" * 100_000],
+    ids=["number", "null", "text", "nested"],
+)
+def test_metadata_of_pandas_without_a_list_of_index_columns_are_ignored(metadata: bytes) -> None:
+    table = pa.table({"x": [1.5, 2.5], "y": ["p", "q"]}).replace_schema_metadata({b"pandas": metadata})
+    for data in (dataset_from_arrow(table, target="y"), read_table(files_of(table)["arrow"], "arrow", target="y")):
+        assert data == dataset_from_csv("x,y\n1.5,p\n2.5,q\n", target="y")
 
 
 def test_an_estimator_does_not_learn_from_an_index_of_pandas() -> None:

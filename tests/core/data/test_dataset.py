@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from espalier import DataError, Dataset, Schema, dataset_from_columns, dataset_from_csv, dataset_from_rows
+from espalier import (
+    DataError,
+    Dataset,
+    Feature,
+    FeatureKind,
+    Schema,
+    dataset_from_columns,
+    dataset_from_csv,
+    dataset_from_rows,
+)
 from tests.core.planted import MIXED
 
 CSV = "length,colour,size,sold,kind\n1.5,red,small,true,a\n,blue,?,false,b\n-2,NA,large,,c\n"
@@ -108,6 +117,25 @@ def test_a_column_too_few_is_refused():
 def test_columns_of_different_lengths_are_refused():
     with pytest.raises(DataError, match=r"all columns must be of one length, not \[2, 3\]"):
         Dataset(MIXED, (mixed().columns[0][:2], *mixed().columns[1:]))
+
+
+@pytest.mark.parametrize("place", [1, 2, 3, 4])
+@pytest.mark.parametrize("code", [99, -2, 2**32])
+def test_a_code_that_is_no_category_is_refused(place, code):
+    columns = list(mixed().columns)
+    columns[place] = np.array([0, code, 1])
+    with pytest.raises(DataError, match=f"/{MIXED.features[place].name}: must be .* of codes from -1") as caught:
+        Dataset(MIXED, tuple(columns))
+    assert [fault.code for fault in caught.value.faults] == ["not_legal"]
+
+
+def test_codes_of_a_feature_without_categories_and_a_column_of_two_axes_are_refused():
+    bare = Schema((Feature("c", FeatureKind.NOMINAL), Feature("n", FeatureKind.NUMERIC)))
+    assert Dataset(bare, (np.array([-1, -1]), np.zeros(2))).rows() == [{"c": None, "n": 0.0}] * 2
+    with pytest.raises(DataError, match=r"/c: must be .* of codes from -1"):
+        Dataset(bare, (np.array([0, -1]), np.zeros(2)))
+    with pytest.raises(DataError, match=r"/n: must be .* one axis"):
+        Dataset(bare, (np.array([-1, -1]), np.zeros((2, 2))))
 
 
 def test_rows_are_taken_by_a_mask_as_in_numpy():

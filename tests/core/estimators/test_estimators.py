@@ -212,6 +212,20 @@ def test_a_nominal_column_that_is_not_there_is_refused() -> None:
         TreeClassifier(nominal_columns=[7]).fit(*corner())
 
 
+@pytest.mark.parametrize("listed", [[True, False, False], np.array([True, False, False]), [True]])
+@pytest.mark.parametrize("parameter", ["nominal_columns", "nominal"])
+def test_a_mask_of_columns_is_not_read_as_numbers_of_columns(parameter: str, listed: Any) -> None:
+    with pytest.raises(espalier.EstimatorError, match="/nominal_columns/True: must be a column's name or its number"):
+        TreeClassifier(**{parameter: listed}).fit(*corner())
+
+
+@pytest.mark.parametrize("listed", ["ab", 0, slice(2)])
+def test_nominal_columns_that_are_no_list_are_refused(listed: Any) -> None:
+    table = pytest.importorskip("pandas").DataFrame({"a": [0, 1, 2, 0], "b": [1, 0, 2, 2]})
+    with pytest.raises(espalier.EstimatorError, match="/nominal_columns: must be a list of column names or numbers"):
+        TreeClassifier(nominal_columns=listed).fit(table, [0, 1, 1, 0])
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_texts_and_booleans_of_a_table_are_nominal(library: str) -> None:
     module = pytest.importorskip(library)
@@ -286,7 +300,8 @@ def test_weights_count_as_so_many_rows() -> None:
     [
         ([1.0], "must be a 1d array of 60 numbers"),
         ([-1.0] * 60, "at least 0"),
-        ([math.nan] * 60, "finite"),
+        ([math.nan] * 60, "sample_weight: a weight must not be missing: 60 cells"),
+        ([1.0] * 59 + [math.inf], r"sample_weight: a weight above 0 must be .*: 1 cell \(row 59,"),
         ([0.0] * 60, "at least one non-zero"),
         ([1e308] * 60, "sample_weight: a weight above 0 must be from 1e-50 to 1e\\+50"),
         ([1e-310] * 60, "sample_weight: a weight above 0 must be from 1e-50 to 1e\\+50"),

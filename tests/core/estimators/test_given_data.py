@@ -79,6 +79,59 @@ def test_an_estimator_warns_of_instants_that_are_truncated() -> None:
         model.predict(table)
 
 
+@pytest.mark.parametrize("form", [as_frame, as_arrow, lambda cells: cells[:, None]])
+def test_a_warning_names_the_line_that_has_called(form: Callable[[Any], Any]) -> None:
+    table, model = form(BEYOND), TreeClassifier()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(table, [0, 0, 1, 1], validation=(table[:2], [0, 1]))
+        model.predict(table)
+        model.predict_proba(table)
+        model.explain(table)
+        model.path_text(table)
+        TreeRegressor().fit(FOUR, BEYOND)
+    assert [warning.filename for warning in caught] == [__file__] * 7
+
+
+def test_a_warning_of_a_function_names_the_line_that_has_called() -> None:
+    table = as_frame(BEYOND).assign(y=["a", "b", "a", "b"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = espalier.train(table, target="y")
+        espalier.predict(model, table)
+        espalier.predict_table(model, table)
+        espalier.evaluate(model, table)
+    assert [warning.filename for warning in caught] == [__file__] * 4
+
+
+def test_a_warning_of_an_index_names_the_line_that_has_called() -> None:
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    table = pyarrow.Table.from_pandas(pandas.DataFrame({"x": [1.0, 2, 3, 4]}, index=pandas.Index([7, 8, 9, 6])))
+    with pytest.warns(UserWarning, match="index columns of pandas") as caught:
+        TreeClassifier().fit(table, [0, 0, 1, 1]).predict(table)
+    assert [warning.filename for warning in caught] == [__file__] * 2
+
+
+@pytest.mark.parametrize("beyond", [BEYOND.astype(object), [2**60, 2**64, 3, 4], pytest.param(None, id="nullable")])
+def test_a_regressor_warns_of_whole_numbers_of_objects_in_y_that_are_rounded(beyond: Any) -> None:
+    target = pytest.importorskip("pandas").Series(BEYOND, dtype="Int64") if beyond is None else beyond
+    with pytest.warns(UserWarning, match=r"'y' has numbers of 2\^53 .* rounded"):
+        TreeRegressor().fit(FOUR, target)
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ns"])
+def test_dates_are_classes_by_their_texts_and_none_may_be_missing(unit: str) -> None:
+    dates = np.array(["2020-01-01", "2021-06-30", "2020-01-01", "2021-06-30"], dtype=f"datetime64[{unit}]")
+    model = TreeClassifier().fit(FOUR, dates, validation=(FOUR + 0.1, dates))
+    assert [str(label)[:10] for label in model.model_.schema.classes] == ["2020-01-01", "2021-06-30"]
+    assert model.predict(FOUR).tolist() == dates.tolist()
+    assert model.model_.training.held_out["errors"] == 0
+    dates[1] = "NaT"
+    for estimator in (TreeClassifier(), TreeRegressor()):
+        with pytest.raises(ValueError, match="y contains NaN"):
+            estimator.fit(FOUR, dates)
+
+
 def test_numbers_that_are_kept_exactly_give_no_warning() -> None:
     whole = np.array([0, 1, 2**53 - 2, 2**53 - 1])
     for cells in (whole, whole.astype(np.uint64), np.array([1.0, 2.0, 1e20, 1e300])):
@@ -200,3 +253,10 @@ def test_training_on_a_table_warns_of_values_that_are_changed() -> None:
     instants = np.array([100, 200, 300, 400]).astype("datetime64[ns]")
     with pytest.warns(UserWarning, match="finer than a microsecond"):
         espalier.train(as_frame(instants).assign(y=["a", "a", "b", "b"]), "cart", target="y")
+
+
+def test_a_warning_within_scikit_learn_names_the_line_that_has_called_it() -> None:
+    exact = TreeClassifier().fit(FOUR, [0, 0, 1, 1])
+    with pytest.warns(UserWarning, match=r"numbers of 2\^53 .* rounded") as caught:
+        exact.score(BEYOND[:, None], [0, 0, 1, 1])
+    assert [warning.filename for warning in caught] == [__file__]

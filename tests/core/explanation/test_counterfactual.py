@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import math
+import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -373,6 +374,19 @@ def test_without_scales_the_thresholds_give_the_span():
     }
     by_hand = counterfactuals(plant(MIXED, root), {**WHOLE, "length": 1.5}, spans={"length": 2.5}, label="a")
     assert by_hand.proposals[0].cost == 1.0
+
+
+def test_the_smallest_span_is_a_span_too():
+    smallest = math.ulp(0.0)  # half of it is 0
+    model = plant(MIXED, Cut(0, 1.0, (A, B)))
+    by_hand = counterfactuals(model, WHOLE, spans={"length": smallest}).proposals
+    kept = Preparation(scales=(Scale(smallest, 0.0, 0.0), *[None] * (len(MIXED.attributes) - 1)))
+    by_model = counterfactuals(dataclasses.replace(model, preparation=kept), WHOLE).proposals
+    for (found,) in (by_hand, by_model):
+        assert found.distance == sys.float_info.max  # any difference is more spans than a double can count
+    near = plant(MIXED, Cut(0, 4 * smallest, (A, B)))
+    (found,) = counterfactuals(near, {**WHOLE, "length": 8 * smallest}, spans={"length": smallest}).proposals
+    assert found.distance == 8 - 4
 
 
 def test_the_costs_of_the_configuration_count_unless_others_are_given():

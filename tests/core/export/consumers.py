@@ -3,6 +3,7 @@
 import json
 import math
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
 from espalier import Feature, Model
@@ -58,16 +59,16 @@ def javascript_answers(text: str, model: Model, rows: list[dict[str, Any]], fold
     return [as_answer(model, each) for each in json.loads(done.stdout)]
 
 
-def c_answers(text: str, model: Model, rows: list[dict[str, Any]], folder: Any) -> list[Answer]:
+def c_answers(
+    text: str, model: Model, rows: list[dict[str, Any]], folder: Any, options: Sequence[str] = ("-std=c99", "-pedantic")
+) -> list[Answer]:
     source, program = folder / "model.c", folder / "model"
     lines = [
         "{" + ", ".join(_c_cell(each, row.get(each.name)) for each in model.schema.attributes) + "}" for row in rows
     ]
     source.write_text(text + C_MAIN % ",\n".join(lines))
-    strict = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror"]
-    done = subprocess.run(
-        ["gcc", *strict, "-o", str(program), str(source), "-lm"], capture_output=True, text=True, check=False
-    )
+    command = ["gcc", *options, "-Wall", "-Wextra", "-Werror", "-o", str(program), str(source), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:2000]
     found = []
     for line in subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.splitlines():

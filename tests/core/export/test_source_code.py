@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from enum import IntEnum, StrEnum
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from tests.core.export.rows import boundary_rows, predicted_rows
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, mixed_rows, plant, roots
 from tests.factories import needs_reference
 
+PROCESSOR = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
 RUNNERS = {"python": python_answers, "c": c_answers, "javascript": javascript_answers}
 PROGRAMS = {"c": "gcc", "javascript": "node"}
 LANGUAGES = [
@@ -61,6 +63,18 @@ def test_every_row_gets_the_answer_of_the_model(name, language, tmp_path) -> Non
 @pytest.mark.parametrize("name", ["labor j48", "labor imputed", "iris cart", "titanic c45"])
 def test_a_list_of_rules_answers_by_its_first_rule_that_holds(name, language, tmp_path) -> None:
     check(language, espalier.extract_rules(reference_model(name)), tmp_path)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc here")
+@pytest.mark.skipif(" fma " not in PROCESSOR, reason="no processor that merges a product and a sum")
+def test_a_compiler_that_merges_products_and_sums_changes_no_digit_of_a_linear_leaf(tmp_path) -> None:
+    table = np.random.default_rng(0).normal(size=(300, 5))
+    columns = {f"x{place}": column for place, column in enumerate(table.T[:4])}
+    columns["y"] = table @ [1.1, 2.2, -0.7, 0.3, 0.1] + np.where(table[:, 0] > 0, 3 * table[:, 1], 0.0)
+    model = espalier.train(espalier.dataset_from_columns(columns, target="y"), "m5")
+    rows = [dict(zip(columns, row, strict=False)) for row in table[:, :4].tolist()]
+    found = c_answers(espalier.export_model(model, "c"), model, rows, tmp_path, ("-O2", "-mfma", "-Wno-nonnull"))
+    assert [value for value, _, _ in found] == [each.value for each in espalier.predict(model, rows)]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

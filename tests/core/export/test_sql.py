@@ -16,7 +16,7 @@ from espalier import Feature, FeatureKind, Model, Role, Schema
 from tests.core.export.consumers import same
 from tests.core.export.models import REFERENCE_MODELS, alias_model, hostile_model, large_model, reference_model
 from tests.core.export.rows import boundary_rows
-from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, mixed_rows, plant, roots
+from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Leaf, mixed_rows, plant, roots
 from tests.factories import needs_reference
 
 POSTGRES = os.environ.get("ESPALIER_TEST_POSTGRES_URL", "").replace("postgresql+psycopg://", "postgresql://")
@@ -174,6 +174,41 @@ def test_a_number_is_compared_as_a_binary_double_in_oracle() -> None:
     assert 'CAST(t."length" AS BINARY_DOUBLE) <= 0.1' in query
 
 
+def test_values_of_oracle_are_binary_doubles() -> None:
+    """Oracle's NUMBER ends below 1e126, and a literal is a NUMBER unless it ends in d."""
+    table = espalier.dataset_from_columns({"a": [*range(40)], "y": [2.5 * at for at in range(40)]}, target="y")
+    query = espalier.export_model(espalier.train(table, "m5"), "sql-oracle")
+    assert "CAST(1e+150d AS BINARY_DOUBLE)" in query
+    assert "DOUBLE PRECISION" not in query
+
+
+NEAR = (19.88010610137834, 0.1392716085776078, 6.159142100146377e-18)
+"""Doubles whose shortest texts SQLite 3.40 reads as a neighbouring double."""
+
+
+@pytest.mark.parametrize("number", NEAR)
+def test_sqlite_reads_a_threshold_and_a_value_exactly(number) -> None:
+    check("sqlite", plant(MIXED, Cut(0, number, (A, B), 1)))
+    check("sqlite", plant(MIXED, Cut(0, -number, (A, B), 1)))
+    schema = Schema((Feature("x", FeatureKind.NUMERIC), Feature("y", FeatureKind.NUMERIC, Role.TARGET)))
+    leaves = (Leaf((1.0, number, 0.0)), Leaf((1.0, -number, 0.0)))
+    query = espalier.export_model(plant(schema, Cut(0, 0.5, leaves, 1)), "sql-sqlite")
+    connection = sqlite3.connect(":memory:")
+    connection.execute('CREATE TABLE "rows" (x REAL)')
+    connection.execute('INSERT INTO "rows" VALUES (0.0), (1.0)')
+    assert [row[-1] for row in connection.execute(query)] == [number, -number]
+    connection.close()
+
+
+def test_texts_of_sql_server_are_unicode() -> None:
+    """Without N, SQL Server converts a text to the code page of the database, in which both are ``??``."""
+    target = Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b", "c"))
+    schema = Schema((Feature("x", FeatureKind.NOMINAL, categories=("\u65e5\u672c", "it's")), target))
+    query = espalier.export_model(plant(schema, Ask(0, (0, 1), (A, B), 0)), "sql-tsql")
+    assert "N'it''s'" in query
+    assert not re.search(r"(?<![N'])'\w", query)
+
+
 def test_truth_values_are_no_columns_of_sqlite() -> None:
     attributes = tuple(Feature(name, FeatureKind.BOOLEAN, categories=(False, True)) for name in ("a", "true", "FALSE"))
     model = plant(Schema((*attributes, MIXED.features[-1])), Ask(0, (0, 1), (A, B), 0))
@@ -219,6 +254,12 @@ def test_each_dialect_quotes_names_and_has_no_nested_case(form) -> None:
     assert body.count("CASE") == 3  # leaf, label, probability
     assert "ORDERS" in body
     assert "DROP TABLE" not in query.replace("line; DROP TABLE rows", "")
+
+
+@pytest.mark.parametrize("table", ["", "a..b", "a\0", "a\ud800"])
+def test_a_table_whose_name_cannot_be_written_is_refused(table: str) -> None:
+    with pytest.raises(espalier.ConfigError, match="table: must be a name"):
+        espalier.export_model(hostile_model(), "sql-postgres", table=table)
 
 
 def test_what_sql_cannot_express_is_refused_with_the_reason() -> None:

@@ -14,6 +14,7 @@ from espalier import (
     Progress,
     Role,
     Schema,
+    dataset_from_rows,
     training_config,
 )
 from espalier.config.presets import resolved
@@ -147,3 +148,16 @@ def test_a_tree_that_passes_a_limit_is_refused_in_one_go_and_in_parts(
     monkeypatch.setattr(general_grower, limit, most)
     with pytest.raises(DataError, match=said):
         tree_of(data, "cart", fields)
+
+
+def test_the_categories_of_surrogates_are_limited_like_those_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tree has one test, a threshold. Its surrogate has a branch for each of the 9 categories."""
+    rows = [{"x": row, "c": f"c{row // 2}", "y": "ab"[row >= 8]} for row in range(18)]
+    data = dataset_from_rows(rows, target="y")
+    monkeypatch.setattr(general_grower, "MAX_CODE_ENTRIES", 9)
+    surrogates = tree_of(data, "cart", {"missing": "surrogate"}).surrogates
+    assert surrogates is not None
+    assert len(surrogates.code_branch) == 9
+    monkeypatch.setattr(general_grower, "MAX_CODE_ENTRIES", 8)
+    with pytest.raises(DataError, match=r"categories would have more than .* \('c' has 9 categories\)"):
+        tree_of(data, "cart", {"missing": "surrogate"})

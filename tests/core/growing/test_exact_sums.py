@@ -156,6 +156,31 @@ def test_rows_far_away_leave_no_trace_in_the_splits_below_them() -> None:
     np.testing.assert_array_equal(tree.threshold[left], alone.tree.threshold)
 
 
+@pytest.mark.parametrize("weight", [1.0, 1e49, 1e-49])
+@pytest.mark.parametrize("size", [1.0, 1e99, 1e60, 1e-60, 1e-98])
+@pytest.mark.parametrize("n_values", [40, 500])
+def test_targets_and_weights_of_every_legal_size_have_the_same_split(size: float, weight: float, n_values: int) -> None:
+    """The targets are 0 to 0.01 below x = 0.6, and 1 to 1.01 above. Columns of few values are coded, others sorted."""
+    places = range(n_values)
+    target = [((place >= 0.6 * n_values) + place * 7 % 11 / 1000) * size for place in places]
+    data = dataset([[float(place) for place in places]], target, [weight * (1 + place % 3 / 10) for place in places])
+    for fields in ({}, {"max_leaf_nodes": 2}):
+        config = espalier.training_config("cart", criterion="squared_error", max_depth=1, **fields)
+        assert grow(data, config).tree.threshold[0] == 0.6 * n_values - 0.5
+
+
+@pytest.mark.parametrize("function", ["nunez", "tan_schlimmer", "norton"])
+@pytest.mark.parametrize("size", [1.0, 1e96, 1e-96])
+def test_costs_leave_the_better_attribute_first_whatever_the_size_of_gains(function: str, size: float) -> None:
+    """Both attributes cost the same. The target is the second one, so its gain is the larger by every cost function."""
+    columns = [[float(row // 4 % 2) for row in range(16)], [float(row % 2) for row in range(16)]]
+    config = espalier.training_config(
+        "cart", criterion="squared_error", cost_function=function, attribute_costs={"a0": 2, "a1": 2}, max_depth=1
+    )
+    target = [size * (right + left / 10) for left, right in zip(*columns, strict=True)]
+    assert grow(dataset(columns, target, [1.0] * 16), config).tree.feature[0] == 1
+
+
 def test_the_figures_of_a_regression_on_a_large_base_are_those_of_the_small_numbers() -> None:
     table = [{"x": x, "y": float(x % 3)} for x in range(12)]
     base = 1e15

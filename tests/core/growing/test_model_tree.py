@@ -210,6 +210,13 @@ def test_numbers_that_no_square_can_hold_leave_the_means():
     assert from_json(to_json(model)).tree == model.tree
 
 
+@pytest.mark.parametrize("weight", [1.0, 1e7, 1e9, 1e12])
+def test_a_line_through_all_rows_is_found_whatever_they_weigh(weight):
+    rows = [{"x": x, "y": 3.0 * x + 1, "w": weight} for x in [0, 1] * 10]
+    model = train(dataset_from_rows(rows, target="y", task="regression", weight="w"), "m5")
+    assert [answer.value for answer in predict(model, [{"x": 0.5}, {"x": 3}])] == pytest.approx([2.5, 10])
+
+
 def test_equal_columns_share_the_work_and_the_first_is_dropped():
     rows = [{"a": x, "b": x, "y": 3.0 * x + x % 2} for x in range(30)]
     model = train(dataset_from_rows(rows, target="y", task="regression"), "m5", smoothing=None)

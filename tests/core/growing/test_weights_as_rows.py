@@ -86,6 +86,69 @@ def test_a_class_weight_is_each_row_of_the_class_so_many_times_where_no_leaf_has
     same(table, repeated(table, counts), config, {**config, "class_weight": None})
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"min_weight_leaf": 10},
+        {"min_weight_leaf": 10, "max_leaf_nodes": 500},
+        {"min_weight_leaf": 10, "leaf_weight_rule": "winner", "max_leaf_nodes": 500},
+        {"min_weight_split": 30},
+    ],
+)
+@pytest.mark.parametrize("unit", [1.0, 1e-6, 1e-9, 1e12])
+def test_limits_on_weight_hold_in_every_unit_of_weight(unit: float, fields: dict[str, Any]) -> None:
+    """Each row weighs one unit, and the limits are multiples of it: the tree is that of limits in rows."""
+    classes = [(7 * row * row + row // 3) % 11 < 5 for row in range(200)]
+    rows = [{"x": row, "y": str(each), "w": unit} for row, each in enumerate(classes)]
+    scaled = {name: value * unit if name.startswith("min") else value for name, value in fields.items()}
+    tree = espalier.train(espalier.dataset_from_rows(rows, target="y", weight="w"), "cart", **scaled).tree
+    sizes = np.rint(tree.weight / unit)
+    is_leaf = tree.test == 0
+    assert len(sizes) > 1
+    assert sizes[is_leaf].min() >= fields.get("min_weight_leaf", 1)
+    assert sizes[~is_leaf].min() >= fields.get("min_weight_split", 2 * fields.get("min_weight_leaf", 1))
+
+
+@pytest.mark.parametrize("grower", [{}, {"max_leaf_nodes": 500}])
+def test_a_branch_one_row_below_a_limit_of_a_million_rows_is_too_light(grower: dict[str, Any]) -> None:
+    features = (
+        espalier.Feature("x", espalier.FeatureKind.NUMERIC),
+        espalier.Feature("y", espalier.FeatureKind.NUMERIC, espalier.Role.TARGET),
+    )
+    value = (np.arange(2_000_000) >= 999_999).astype(np.float64)
+    data = espalier.Dataset(espalier.Schema(features), (value, value))
+    n_leaves = [espalier.train(data, "cart", min_weight_leaf=least, **grower).tree.n_leaves for least in (999_999, 1e6)]
+    assert n_leaves == [2, 1]
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.5, 0.1, 1e-3, 1e-9])
+def test_median_divides_the_rows_in_half_in_every_unit_of_weight(unit: float) -> None:
+    rows = [{"x": row, "y": str(row % 3 == 1), "w": unit} for row in range(64)]
+    data = espalier.dataset_from_rows(rows, target="y", weight="w")
+    tree = espalier.train(data, "cart", numeric="median", max_depth=3).tree
+    assert tree.weight / unit == pytest.approx([64, 32, 16, 8, 8, 16, 8, 8, 32, 16, 8, 8, 16, 8, 8])
+
+
+def test_the_fallback_of_equally_heavy_branches_is_the_first_whatever_the_order_of_rows() -> None:
+    """0.1 + 0.2 + 0.3 is 0.6, but some orders of addition give more: rounding must not choose the branch."""
+    rows = [{"x": 0, "y": "b", "w": 0.6}, *({"x": 1, "y": "a", "w": weight} for weight in (0.1, 0.2, 0.3))]
+    for order in itertools.permutations(rows):
+        model = espalier.train(espalier.dataset_from_rows(order, target="y", weight="w"), "cart")
+        assert model.tree.fallback[0] == 0
+        assert espalier.predict(model, [{"x": None}])[0].label == "b"
+
+
+@pytest.mark.parametrize("factor", [1e-310, 1e-200, 1e300])
+def test_the_weight_of_a_class_without_rows_changes_nothing(factor: float) -> None:
+    rows = [{"x": row, "y": "ab"[row // 3 % 2]} for row in range(12)]
+    schema = {"columns": [{"name": "y", "kind": "nominal", "role": "target", "categories": ["a", "b", "c"]}]}
+    data = espalier.dataset_from_rows(rows, schema=schema)
+    for fields in ({}, {"max_leaf_nodes": 9}):
+        tree = espalier.train(data, "cart", class_weight={"c": factor}, **fields).tree
+        assert tree.n_leaves == 4
+        assert tree.weight[tree.test == 0].tolist() == [3, 3, 3, 3]
+
+
 @pytest.mark.parametrize("factor", [0.5, 1.1, 2.0])
 def test_one_weight_for_all_classes_does_not_move_c45_s_limit_on_categories(factor: float) -> None:
     # 10 rows: from 3 categories on, an attribute does not count in the average gain; a has 5, b 3, d 2.

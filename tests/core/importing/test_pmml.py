@@ -420,3 +420,10 @@ NO_PMML = [b"", b"{}", b"\0", b"<a>", b"<Extension/>", b'<?xml version="1.0" enc
 def test_what_is_no_pmml_is_refused(content) -> None:
     with pytest.raises(espalier.DocumentError):
         espalier.from_pmml(content)
+
+
+def test_a_tree_of_numbers_says_that_their_spread_is_unknown() -> None:
+    numbers, classes = (espalier.from_pmml(text_of(name).encode()) for name in ("rpart", "partykit"))
+    assert espalier.predict(numbers, [{}])[0].std == 0
+    spread = "the document does not give the spread of the rows: standard deviations are shown as 0"
+    assert (spread in numbers.notes, spread in classes.notes) == (True, False)

@@ -118,6 +118,26 @@ def test_a_spread_that_scikit_learn_rounded_below_zero_is_zero() -> None:
     check(estimator, table)
 
 
+def test_an_impurity_that_scikit_learn_could_not_compute_is_zero() -> None:
+    table = np.array([[0.0], [1.0], [2.0]])
+    estimator = DecisionTreeRegressor(criterion="poisson").fit(table, [1.0, 0.0, 0.0], sample_weight=[0.0, 0.1, 1.0])
+    assert estimator.tree_.impurity.tolist() == [math.inf]
+    check(estimator, table)
+
+
+def test_a_child_that_rounding_made_heavier_than_its_parent_has_the_whole_share() -> None:
+    estimator = DecisionTreeClassifier().fit([[1.0], [2.0]], [0, 1])
+    state = estimator.tree_.__getstate__()
+    state["nodes"]["weighted_n_node_samples"][1:] = math.nextafter(2.0, 3.0), 1e-30
+    estimator.tree_.__setstate__(state)
+    check(estimator, np.array([[1.0], [2.0]]))
+
+
+def test_a_tree_that_no_document_can_hold_is_refused_at_once() -> None:
+    with pytest.raises(espalier.DocumentError, match="the target has one value"):
+        espalier.from_sklearn(DecisionTreeClassifier().fit([[1.0], [2.0]], [1, 1]))
+
+
 def test_monotonic_constraints_are_noted() -> None:
     estimator = DecisionTreeClassifier(monotonic_cst=[1]).fit([[1.0], [2.0]], [0, 1])
     assert any("monotonic" in note for note in espalier.from_sklearn(estimator).notes)

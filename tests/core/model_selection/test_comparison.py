@@ -72,6 +72,13 @@ def test_what_rounding_of_weights_leaves_is_no_difference_and_no_variance_is_no_
         assert (p_value, test.partition(" (")[0]) == (2 / 2**k, "sign test")
 
 
+def test_an_infinite_error_is_no_tie_and_no_evidence() -> None:
+    """In one fold, squared errors times weights overflow: nothing follows from the other folds about this one."""
+    apart = paired_differences([np.inf, 2.0, 3.0], [1.0, 2.0, 3.0])
+    assert apart.tolist() == [np.inf, 0.0, 0.0]
+    assert resampled_t(apart, 0.25)[0] == 1.0
+
+
 def test_the_unit_of_a_difference_does_not_change_its_p_value() -> None:
     apart = np.array([0.5, 0.25, -0.125, 0.75])
     expected = stats.ttest_1samp(apart, 0.0).pvalue
@@ -153,6 +160,35 @@ def test_a_candidate_beside_itself_is_as_good(names: tuple[str, ...], as_good: s
     assert comparison.differences[0].p_value == 1.0
     assert comparison.verdict.startswith("one has the best accuracy (")
     assert comparison.verdict.endswith(f"){as_good}")
+
+
+@pytest.mark.parametrize("seed", [27, 45])
+def test_as_many_errors_on_other_folds_are_as_good_and_the_smaller_tree_is_named_first(seed: int) -> None:
+    """The means of the same accuracies differ by rounding, depending on the folds that they are of."""
+    draw = np.random.default_rng(seed)
+    columns = zip(draw.integers(0, 10, 60).tolist(), draw.integers(0, 10, 60).tolist(), draw.random(60), strict=True)
+    rows = [{"x": x, "z": z, "y": "ab"[(x > 4) ^ bool(noise < 0.25)]} for x, z, noise in columns]
+    depths = {27: (6, 1), 45: (6, 3)}[seed]
+    candidates = [Candidate(f"depth {each}", espalier.training_config("cart", max_depth=each)) for each in depths]
+    comparison = compare(espalier.dataset_from_rows(rows, target="y"), candidates)
+    deep, small = comparison.results
+    errors = [[each.errors for each in result.evaluations] for result in comparison.results]
+    assert sum(errors[0]) == sum(errors[1])
+    assert errors[0] != errors[1]  # each fold has six rows
+    assert sum(small.leaves) < sum(deep.leaves)
+    (difference,) = comparison.differences
+    assert (difference.better, difference.by, difference.p_value) == (small.candidate.name, 0.0, 1.0)
+    assert comparison.verdict.endswith(f", as has {deep.candidate.name}")
+
+
+def test_the_confusion_of_all_folds_is_kept_once() -> None:
+    comparison = compare(drugs(), stump_and_tree(), folds=5)
+    for result, shown in zip(comparison.results, comparison.to_dict()["candidates"], strict=True):
+        assert [each.confusion for each in result.evaluations] == [None] * 5  # with 1,000 classes, 39 MB each
+        whole = np.array(shown["confusion"])
+        assert whole.sum() == 200
+        assert whole.sum() - np.trace(whole) == sum(each.errors for each in result.evaluations)
+        assert whole.sum(axis=1).tolist() == np.bincount(drugs().target).tolist()
 
 
 def test_a_pruned_candidate_is_pruned_inside_each_fold() -> None:

@@ -152,6 +152,31 @@ def test_a_test_on_rows_without_weight_is_refused_before_anything_is_trained(
     assert what in fault.message
 
 
+def test_a_light_row_is_a_row_with_weight() -> None:
+    """1 + 1 + 1e-20 is rounded to 2, the weight of the rows that are held out."""
+    candidates = [Candidate("cart", espalier.training_config("cart"))]
+    espalier.check_candidate_rows(weighted([1, 1, 1e-20]), candidates, holdout={"rows": [0, 1]})
+
+
+def test_rounded_sums_of_weights_do_not_hide_that_no_weight_is_left() -> None:
+    """All rows with weight are held out. The sum of their weights is less than the sum of all weights, by rounding."""
+    weights, is_held_out = np.round(np.random.default_rng(10).random(40), 1) + 0.1, np.arange(40) % 4 != 0
+    weights[~is_held_out] = 0
+    assert weights.sum() > weights[is_held_out].sum()
+    candidates, rows = [Candidate("cart", espalier.training_config("cart"))], np.flatnonzero(is_held_out)
+
+    with pytest.raises(espalier.ConfigError, match="outside the holdout have no weight"):
+        espalier.check_candidate_rows(weighted(list(weights)), candidates, holdout={"rows": rows.tolist()})
+
+
+def test_training_rows_without_weight_are_refused_beside_a_holdout_of_another_data_set() -> None:
+    candidates, data = [Candidate("cart", espalier.training_config("cart"))], weighted([0, 0, 0, 1])
+
+    with pytest.raises(espalier.ConfigError, match="nothing can be learned") as caught:
+        espalier.check_candidate_rows(data.take(np.arange(3)), candidates, holdout=weighted([1, 1]))
+    assert [(fault.path, fault.code) for fault in caught.value.faults] == [("/holdout", "no_weight")]
+
+
 @pytest.mark.parametrize(
     ("weights", "folds"),
     [

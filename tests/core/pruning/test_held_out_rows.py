@@ -85,7 +85,7 @@ def test_added_rows_weigh_as_much_as_training_rows_of_their_class(class_weight: 
 def test_balanced_weights_of_added_rows_need_the_training_rows() -> None:
     model = espalier.train(espalier.dataset_from_rows(SIZES, target="y"), "cart", class_weight="balanced")
     other = espalier.dataset_from_rows(HELD, target="y")
-    with pytest.raises(NotApplicable, match="/backfit: must be false: balanced class weights"):
+    with pytest.raises(NotApplicable, match=r"^backfit: must be false: balanced class weights"):
         espalier.prune(model, "reduced_error", backfit=True, holdout=other)
 
 
@@ -100,14 +100,6 @@ def test_prices_are_as_good_in_any_unit_of_the_target() -> None:
         leaves.append(pruned.model.tree.n_leaves)
     assert leaves[0] > 2
     assert leaves == [leaves[0]] * 3
-
-
-@pytest.mark.parametrize("select", ["cv", "validation"])
-def test_errors_that_are_too_large_to_be_squared_again_are_refused(select: str) -> None:
-    data = noise(unit=1e90)
-    model = espalier.train(data, "cart", max_depth=3, holdout=espalier.Holdout(fraction=0.3))
-    with pytest.raises(NotApplicable, match="fourth powers of the errors overflow"):
-        espalier.prune(model, "cost_complexity", select=select, dataset=data)
 
 
 def test_a_held_out_row_without_weight_does_not_change_the_rules() -> None:

@@ -37,6 +37,22 @@ def test_a_target_in_another_unit_is_pruned_alike(unit: float, method: str, para
     assert np.array_equal(left[0].threshold, left[1].threshold, equal_nan=True)
 
 
+@pytest.mark.parametrize("select", ["cv", "validation"])
+# With the first and the last unit, the fourth powers of the errors are beyond the range of a double.
+@pytest.mark.parametrize("unit", [2.0**-300, 2.0**300])
+def test_the_standard_error_of_large_and_of_small_targets_is_that_of_usual_ones(unit: float, select: str) -> None:
+    shown = []
+    for each in (1.0, unit):
+        data = scaled(each)
+        model = espalier.train(data, "cart", holdout=Holdout(fraction=0.3, seed=1))
+        found = espalier.prune(model, "cost_complexity", dataset=data, select=select, rule="one_se", folds=5)
+        table = found.trace["table"]
+        shown.append([(line["leaves"], line["selected"], line["error"] / each / each) for line in table])
+        shown[-1] += [line["standard_error"] / each / each for line in table]
+    assert shown[0] == shown[1]
+    assert shown[0][-1] > 0
+
+
 @pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
 def test_rules_stand_in_the_same_order_whatever_the_unit_is(unit: float) -> None:
     order = []

@@ -184,7 +184,8 @@ def test_data_sets_that_are_no_table_are_refused(tmp_path: Path) -> None:
     kinds = ([1, True], [True, 1])  # equal in Python
     alike = [dataset_from_rows([{"a": "p", "y": k} for k in each], schema=_of_labels(each)) for each in kinds]
     for given, code in (
-        ([], "empty"), ([nothing], "empty"), ([one, other], "other_columns"), (alike, "other_columns")
+        ([], "empty"), ([nothing], "empty"), ([one, other], "other_columns"), (alike, "other_columns"),
+        (["table.csv"], "wrong_type"), ([table(10)], "wrong_type"), ([one, None], "wrong_type"),
     ):  # fmt: skip
         again = lambda given=given: train(iter(given), memory_limit=LIMIT)  # noqa: E731
         assert refused(DataError, again) == [("", code)]

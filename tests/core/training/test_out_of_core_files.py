@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from espalier import DataError, train
+from espalier import DataError, to_json, train
 from tests.core.data_sets import refused
 
 LIMIT = 2**24
@@ -37,3 +37,25 @@ def test_a_folder_in_the_folder_is_refused(tmp_path: Path) -> None:
     (folder / "part.csv").write_text("x,y\n1,a\n2,b\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"'year=2026' .* is no regular file"):
         train(folder, memory_limit=LIMIT, declared={"target": "y"})
+
+
+EMPTY = {"csv": "x,y\n", "ndjson": "", "arff": "@relation r\n@attribute x numeric\n@attribute y {a,b}\n@data\n"}
+ROWS = {"csv": "x,y\n1,a\n2,b\n", "ndjson": '{"x":1,"y":"a"}\n{"x":2,"y":"b"}\n', "arff": EMPTY["arff"] + "1,a\n2,b\n"}
+
+
+@pytest.mark.parametrize("form", EMPTY)
+def test_a_file_without_rows_is_skipped_wherever_it_comes_unless_all_are_such(tmp_path: Path, form: str) -> None:
+    empty, whole = tmp_path / f"empty.{form}", tmp_path / f"whole.{form}"
+    empty.write_text(EMPTY[form], encoding="utf-8")
+    whole.write_text(ROWS[form], encoding="utf-8")
+    declared = {"target": "y"}
+    expected = to_json(train(whole, memory_limit=LIMIT, declared=declared))
+    none = tmp_path / f"none.{form}"
+    none.touch()
+    others = [] if form == "arff" else [none]  # an ARFF needs a header
+    for files in ([empty, whole], [whole, empty], [empty, empty, whole], [*others, whole], [whole, *others]):
+        assert to_json(train(files, memory_limit=LIMIT, declared=declared)) == expected
+    for files in ([empty], [empty, empty]):
+        with pytest.raises(DataError, match="no rows") as caught:
+            train(files, memory_limit=LIMIT, declared=declared)
+        assert [fault.code for fault in caught.value.faults] == ["empty"]

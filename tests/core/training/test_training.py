@@ -178,6 +178,27 @@ def test_a_holdout_of_its_own_is_measured_on_and_everything_else_learned_from():
     assert model.training.holdout is None
 
 
+def test_held_out_rows_without_weight_are_refused_before_a_tree_is_grown():
+    rows = [{"x": x, "y": "ab"[x % 2], "w": float(x > 1)} for x in range(5)]
+    progress = Progress()
+    with pytest.raises(ConfigError, match="/holdout: the held-out rows have no weight") as refused:
+        train(dataset_from_rows(rows, target="y", weight="w"), "cart", holdout={"rows": [0, 1]}, progress=progress)
+    assert refused.value.faults[0].code == "no_weight"
+    assert progress.phase == "waiting"
+
+
+def test_a_weight_column_of_the_holdout_may_be_an_attribute_of_the_training_data():
+    """Held-out rows of weight 2 and their repetition stop the growth at the same nodes."""
+    rows = [{"x": x, "w": 2, "y": "ab"[x % 7 < 3]} for x in range(40)]
+    held_out = dataset_from_rows(rows[5:15], target="y", weight="w")
+    twice = dataset_from_rows(rows[5:15] * 2, target="y")
+    trees = [
+        train(dataset_from_rows(rows, target="y"), "cart", validation_stop=True, holdout=each).tree
+        for each in (held_out, twice)
+    ]
+    assert trees[0] == trees[1]
+
+
 @pytest.mark.parametrize(
     ("held", "note"),
     [

@@ -107,9 +107,10 @@ def test_looking_is_open_and_cors_says_who_may_read(served: Served) -> None:
 def test_a_page_may_read_and_send_every_header_of_the_service(served: Served) -> None:
     headers = {"Origin": LISTED, "Access-Control-Request-Method": "POST"}
     answered = served.client.options("/v1/models", headers=headers).headers
-    for name in ("Espalier-Version", "Espalier-Operating-Point", "Espalier-Audited", "Inference-Header-Content-Length"):
+    own = ("Espalier-Version", "Espalier-Operating-Point", "Espalier-Audited", "Inference-Header-Content-Length")
+    for name in (*own, "Content-Disposition"):
         assert name in answered["Access-Control-Expose-Headers"].split(", ")
-    for name in ("If-Match", "Inference-Header-Content-Length", "Last-Event-ID"):
+    for name in ("Content-Encoding", "If-Match", "Inference-Header-Content-Length", "Last-Event-ID"):
         assert name in answered["Access-Control-Allow-Headers"].split(", ")
 
 

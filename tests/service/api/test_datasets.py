@@ -1,9 +1,12 @@
 """Data sets over HTTP."""
 
+import io
+import json
 from collections.abc import Iterator
 
 import pytest
 
+from service.repositories import datasets
 from service.settings import Settings
 from tests.service.served import TENNIS, UNKNOWN, Served, assert_problem, serving
 
@@ -63,6 +66,19 @@ def test_data_sets_are_listed_newest_first_page_by_page(served: Served) -> None:
     second = served.client.get(f"/v1/datasets?limit=2&cursor={first['next']}").get_json()
     assert [item["id"] for item in first["items"] + second["items"]] == ids[::-1]
     assert second["next"] is None
+
+
+def test_a_page_of_data_sets_with_many_categories_ends_early(served: Served) -> None:
+    table = "id,b\n" + "".join(f"{number:010d}x,1\n" for number in range(1000))  # the categories take 14 kB as JSON
+    ids = [served.upload(text)["id"] for text in (table, table, table, "a,b\n1,x\n")]
+    pages, cursor = [], ""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "MAX_LISTED_BYTES", 20_000)
+        while len(pages) < 5 and cursor is not None:
+            shown = served.client.get(f"/v1/datasets?limit=4{cursor and f'&cursor={cursor}'}").get_json()
+            pages.append([item["id"] for item in shown["items"]])
+            cursor = shown["next"]
+    assert pages == [ids[:0:-1], ids[:1]]
 
 
 def test_a_deleted_data_set_is_gone(served: Served) -> None:
@@ -133,6 +149,14 @@ def test_more_columns_than_allowed_are_too_large(settings: Settings) -> None:
     with serving(settings, max_columns=2) as served:
         response = served.client.post("/v1/datasets", data="a,b,c\n1,2,3\n", content_type="text/csv")
         assert "at most 2" in assert_problem(response, 413)["detail"]
+
+
+def test_a_declaration_of_more_columns_than_allowed_is_not_read(settings: Settings) -> None:
+    with serving(settings, max_columns=2) as served:
+        schema = io.BytesIO(json.dumps({"columns": [{}, {}, {}]}).encode())
+        parts = {"file": (io.BytesIO(b"a,b\n1,x\n"), "t.csv"), "schema": (schema, "schema.json")}
+        problem = assert_problem(served.client.post("/v1/datasets", data=parts), 413)
+    assert problem["detail"] == "too many columns: at most 2 are allowed"
 
 
 @pytest.mark.parametrize("path", ["", "/rows"])

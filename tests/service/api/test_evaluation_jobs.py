@@ -76,6 +76,7 @@ def test_every_fault_is_said_at_once_those_of_form_first(served: Served) -> None
         pytest.param({"dataset": 5}, ["/dataset"], id="a number for a data set"),
         pytest.param({"candidates": []}, ["/candidates"], id="no candidate"),
         pytest.param({"candidates": [{}] * 51}, ["/candidates"], id="51 candidates"),
+        pytest.param({"candidates": [{"model": "m"}] * 51}, ["/candidates"], id="51 candidates that are not read"),
         pytest.param({"candidates": {}}, ["/candidates"], id="an object for the candidates"),
         pytest.param({"candidates": [[]]}, ["/candidates/0"], id="a list for a candidate"),
         pytest.param({"candidates": [{}, {}]}, ["/candidates"], id="two candidates of one name"),

@@ -278,6 +278,18 @@ def test_a_pmml_document_becomes_a_version_that_predicts(on_both: Served) -> Non
     assert notes[0] == "imported from PMML 4.4, written by SoftwareAG PMML Generator 2.5.2"
 
 
+def test_a_pmml_tree_without_the_statistics_of_its_rows_is_not_pruned_by_them(served: Served) -> None:
+    """RPART gives no spread of the numbers: every leaf would look as good as the subtree that it replaces."""
+    assert bring_pmml(served, RPART).status_code == 201
+    for method, params in (("cost_complexity", {"alpha": 0.0, "risk": "error"}), ("model_tree", {})):
+        asked = {"model": "pmml", "method": method, "params": params}
+        assert_problem(served.post("/v1/pruning-jobs", asked), 422, "/method")
+    page = served.client.get("/ui/models/pmml/versions/1/prune")
+    assert (page.status_code, "step-line" in page.text) == (200, False)
+    preview = served.client.get("/ui/models/pmml/versions/1/prune/preview?step=0")
+    assert preview.status_code == 422
+
+
 def test_the_other_media_type_and_an_export_come_in_alike(served: Served) -> None:
     exported = served.client.get("/v1/models/tennis/versions/1/export?format=pmml&missing=majority").data
     response = served.client.post("/v1/models/again/versions", data=exported, content_type="application/pmml+xml")

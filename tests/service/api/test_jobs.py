@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from service.database.engine import read_session, transaction
 from service.errors import ValidationFailed
@@ -211,6 +211,24 @@ def test_waiting_ends_when_the_seconds_are_over(served: Served, tennis: str, clo
     job = request_training(served, tennis)
     assert served.client.get(f"/v1/jobs/{job}?wait=3").get_json()["state"] == "queued"
     assert clock.now == 4  # from 0 to 3
+
+
+@pytest.mark.parametrize("path", ["?wait=3", "/events"])
+def test_whoever_watches_a_job_does_not_read_what_was_requested(
+    served: Served, tennis: str, clock: Clock, path: str
+) -> None:
+    job = request_training(served, tennis)  # a holdout may list a million rows
+    statements: list[str] = []
+
+    def note(*args: Any) -> None:
+        statements.append(args[2])
+
+    event.listen(served.service.sessions.engine, "before_cursor_execute", note)
+    assert served.client.get(f"/v1/jobs/{job}{path}").status_code == 200
+    event.remove(served.service.sessions.engine, "before_cursor_execute", note)
+    read = [statement for statement in statements if "FROM jobs" in statement]
+    assert read
+    assert not [statement for statement in read if "payload" in statement]
 
 
 def test_beyond_a_quarter_of_the_threads_nobody_waits(served: Served, tennis: str, clock: Clock) -> None:

@@ -12,6 +12,7 @@ from service.database.tables import DecisionRecord, Kind
 from service.repositories import decisions, job_queue
 from service.serialization.table_records import read_record
 from service.settings import Settings
+from service.usecases.models import MAX_VERSIONS_READ
 from service.worker import handlers
 from tests.service.served import HOURS, Served, assert_problem, serving
 
@@ -83,6 +84,7 @@ def test_what_is_said_of_a_model_is_changed_field_by_field(served: Served) -> No
         ({"tags": "sport"}, ["/tags"]),
         ({"tags": ["", "x" * 65, "a\nb", "a", "a"]}, ["/tags/0", "/tags/1", "/tags/2", "/tags/4"]),
         ({"tags": [str(number) for number in range(51)]}, ["/tags"]),
+        ({"tags": [None] * 51, "mask": [None] * 100_001}, ["/tags", "/mask"]),
         ({"mask": ["Humidity", "humidity", "PlayTennis", "Humidity"]}, ["/mask/3", "/mask/1", "/mask/2"]),
         ({"mask": [None]}, ["/mask/0"]),
         ({"retention_days": 0}, ["/retention_days"]),
@@ -108,6 +110,15 @@ def test_nothing_can_be_said_of_a_model_that_is_not_there(served: Served) -> Non
 def test_an_attribute_of_an_older_version_can_be_masked_too(served: Served) -> None:
     served.train("tennis", HOURS, preset="cart", target="hours", task="regression")
     assert change(served, mask=["size", "Humidity"])["mask"] == ["size", "Humidity"]
+
+
+def test_a_mask_keeps_its_attributes_when_newer_versions_lack_them(served: Served) -> None:
+    change(served, mask=["Humidity"])
+    hours = espalier.train(espalier.dataset_from_csv(HOURS, target="hours", task="regression"), "cart")
+    for _ in range(MAX_VERSIONS_READ):
+        served.keep("tennis", hours)
+    assert change(served, mask=["size", "Humidity"])["mask"] == ["size", "Humidity"]
+    assert_problem(served.client.patch("/v1/models/tennis", json={"mask": ["Humidity", "Wind"]}), 422, "/mask/1")
 
 
 # Masks

@@ -83,11 +83,24 @@ def test_below_a_prefix_all_is_found_whether_or_not_the_proxy_cut_it_off(setting
 
 @ON_SQLITE
 @pytest.mark.parametrize("prefix", ["", "/trees/x"])
-@pytest.mark.parametrize("sent", ["//evil.example", "https://evil.example", "/a//evil.example", "/a?b", "evil"])
+@pytest.mark.parametrize(
+    "sent", ["//evil.example", "https://evil.example", "/a//evil.example", "/a?b", "/a%20b", "evil"]
+)
 def test_a_forwarded_prefix_that_is_no_legal_prefix_is_ignored(settings: Settings, prefix: str, sent: str) -> None:
     with serving(settings, proxies=1, path_prefix=prefix or "/") as served:
         headers = {"Accept": "text/html", "X-Forwarded-Prefix": sent}
         assert served.client.get(f"{prefix}/", headers=headers).headers["Location"] == f"{prefix}/ui/"
+
+
+@ON_SQLITE
+def test_a_line_is_logged_if_a_forwarded_prefix_is_ignored(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(settings, proxies=1, path_prefix="/logged") as served:  # no other test has logged for this prefix
+        for sent, n_lines in (("", 0), ("/", 0), ("/legal", 0), ("/a%20b", 1), ("/a@b", 1)):  # one in ten seconds
+            assert served.client.get("/logged/livez", headers={"X-Forwarded-Prefix": sent}).status_code == 200
+            assert caplog.text.count("the X-Forwarded-Prefix of a proxy is ignored") == n_lines
+    assert "%20" not in caplog.text
 
 
 @ON_SQLITE

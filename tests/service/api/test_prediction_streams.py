@@ -5,6 +5,7 @@ import gzip
 import io
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -377,6 +378,14 @@ def test_more_rows_than_a_data_set_may_have_end_the_stream(settings: Settings) -
             assert "at most 5" in assert_problem(asked(served, many(kind, 6), kind), 413)["detail"]
             long = "Wind\n" + "x" * 11 + "\n" if kind == CSV else as_lines([{"Wind": "x" * 11}])
             assert "at most 10" in assert_problem(asked(served, long, kind), 413)["detail"]
+
+
+@ON_SQLITE
+def test_a_record_of_a_stream_has_no_more_rows_than_a_chunk_of_a_data_set(served: Served) -> None:
+    text = asked(served, "Wind\n" + "Weak\n" * 400_000, explain="none").text
+    sizes = Counter(line.split(",")[1].partition(":")[0] for line in text.splitlines()[1:])
+    assert sum(sizes.values()) == 400_000
+    assert max(sizes.values()) <= 65_536
 
 
 def test_a_body_beyond_the_limit_of_others_streams(settings: Settings) -> None:

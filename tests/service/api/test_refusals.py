@@ -228,6 +228,26 @@ def test_after_rows_with_many_paths_a_stream_answers_more_rows_together_again(se
         assert len(records) < 20
 
 
+@ON_SQLITE
+@pytest.mark.parametrize(("n_classes", "times"), [(9, 1), (10, 2), (25, 3)])
+def test_levels_and_paths_count_once_more_for_every_ten_classes(settings: Settings, n_classes: int, times: int) -> None:
+    csv = "x,y\n" + "".join(f"{n},c{n}\n" * 4 for n in range(n_classes))
+    model = espalier.train(espalier.dataset_from_csv(csv, target="y"), "c45")
+    n_leaves, depth = model.tree.n_leaves, model.tree.depth
+    assert n_leaves == n_classes
+    for n_rows, cell, explain, each in (
+        (3, 1, "path", depth),
+        (3, None, "none", n_leaves),
+        (250, None, "none", n_leaves),
+    ):
+        with serving(settings, max_full_nodes=n_rows * each * times) as served:
+            served.keep("many", model)
+            for given, status in ((n_rows, 200), (n_rows + 1, 413)):
+                response = served.post("/v1/models/many/predict", {"rows": [{"x": cell}] * given, "explain": explain})
+                assert response.status_code == status, response.text
+            assert f"at most {n_rows * each} are allowed" in response.get_json()["detail"]
+
+
 def test_a_list_of_rules_counts_by_its_rules(settings: Settings) -> None:
     data = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
     rules = espalier.prune(

@@ -13,6 +13,7 @@ from service.errors import Unavailable
 from service.repositories import decision_log
 from service.settings import Settings
 from tests.service.served import Served, serving
+from tests.service.waiting import until
 
 ROW = {"Outlook": "Sunny", "Humidity": "High", "Wind": "Weak", "Temperature": "Hot"}
 LINES = "Outlook,Humidity,Wind,Temperature\nSunny,High,Weak,Hot\nRain,High,Weak,Hot\n"
@@ -86,6 +87,21 @@ def test_what_is_too_much_to_wait_is_dropped_and_counted(settings: Settings, mon
             served.predict("play", {"rows": [ROW]})
         assert served.service.log.n_lost == 3
         assert b"espalier_decisions_lost_total 3.0" in served.service.metrics.text(None)
+
+
+def test_rows_that_wait_are_limited_not_requests(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decision_log, "MAX_SUBMITTED", 4)
+    commit, is_allowed = decision_log.DecisionLog._commit_submitted, threading.Event()
+    monkeypatch.setattr(decision_log.DecisionLog, "_commit_submitted", lambda log: is_allowed.wait() and commit(log))
+    with unlogged(settings, "best_effort") as served:
+        for n_lost in (0, 0, 1, 2):  # 3 rows wait, 6 rows wait
+            served.predict("play", {"rows": [ROW] * 3})
+            assert served.service.log.n_lost == n_lost
+        is_allowed.set()
+        until(lambda: len(logged(served)) == 6, what="that the records are committed")
+        served.predict("play", {"rows": [ROW] * 3})
+        served.service.log.close()
+        assert (served.service.log.n_lost, len(logged(served))) == (2, 9)
 
 
 def test_off_logs_nothing_by_no_way_in(settings: Settings) -> None:

@@ -1,7 +1,10 @@
 """espalier doctor: what it finds, that it changes nothing, and its exit codes."""
 
+import errno
 import json
 import sqlite3
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +20,7 @@ from service.settings import Settings
 from service.usecases import doctor
 from service.usecases.doctor import Finding, Level, examine
 from tests.acceptance.running import environment_for, run_command
+from tests.factories import ROOT
 from tests.service.conftest import Templates
 
 
@@ -137,6 +141,33 @@ def test_a_disk_that_is_nearly_full_and_a_clock_that_is_off_are_told(
 
     assert {level for level, _ in found(findings, "disk")} == {"fault"}
     assert [level for level, _ in found(findings, "clock")] == ["warning"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there, root can give up reading every folder")
+def test_a_folder_that_cannot_even_be_looked_into_is_a_fault(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    below = str(closed / "work")
+    script = "import ctypes, os, sys; [ctypes.CDLL(None).prctl(24, right, 0, 0, 0) for right in (1, 2)]; "
+    words = [sys.executable, "-c", script + "os.execv(sys.argv[1], sys.argv[1:])", sys.executable, "-m", "service.cli"]
+    environment = environment_for(tmp_path) | {"ESPALIER_WORK": below}
+
+    shown = subprocess.run([*words, "doctor"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    assert (shown.returncode, shown.stderr) == (1, "")
+    assert f"fault    disk        {below}, for tables on disk, cannot be written by this user" in shown.stdout
+    closed.chmod(0o700)
+
+
+def test_no_room_for_temporary_files_is_a_fault(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = "No usable temporary directory found in ['/tmp']"
+
+    def full() -> str:
+        raise FileNotFoundError(errno.ENOENT, reason)  # as Python's tempfile does
+
+    monkeypatch.setattr("tempfile.gettempdir", full)
+
+    assert ("fault", reason) in found(looked(monkeypatch, settings), "disk")
 
 
 def test_the_command_makes_no_file_and_its_exit_code_tells(tmp_path: Path, templates: Templates) -> None:

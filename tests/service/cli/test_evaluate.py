@@ -114,6 +114,15 @@ def test_a_declaration_beside_a_compressed_file_is_read_in_any_case_of_the_endin
     assert any("small, 40 rows, classification, 2 folds" in line for line in lines)
 
 
+def test_a_text_in_a_candidate_may_look_like_a_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text('"a seed=7",x,y\n' + "1,2,b\n2,3,c max_depth=1\n" * 20)
+    candidate = 'cart class_weight={"c max_depth=1": 2}  cut_points={ "a seed=7": [1.5] } max_depth=3'
+    assert main(["evaluate", str(tmp_path / "t.csv"), "--target", "y", "--json", "--candidate", candidate]) == 0
+    config = json.loads(capsys.readouterr().out)["candidates"][0]["config"]
+    assert (config["max_depth"], config["seed"]) == (3, 0)
+    assert (config["class_weight"], config["cut_points"]) == ({"c max_depth=1": 2.0}, {"a seed=7": [1.5]})
+
+
 def test_json_in_a_candidate_may_have_spaces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "t.csv").write_text("x,z z,y\n" + "1,2,a\n2,3,b\n" * 20)
     run = ["evaluate", str(tmp_path / "t.csv"), "--target", "y", "--folds", "2", "--json", "--candidate"]

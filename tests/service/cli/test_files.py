@@ -37,6 +37,17 @@ def test_a_private_file_stays_private(tmp_path: Path) -> None:
     assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"model", 0o600)
 
 
+def test_after_ctrl_c_nothing_is_left_beside_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "model").write_bytes(b"old")
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "model", b"new")
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {"model": b"old"}
+
+
 def test_a_symbolic_link_stays_and_one_that_leads_to_itself_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("model")
     for content in (b"first", b"second"):

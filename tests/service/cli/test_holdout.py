@@ -53,6 +53,8 @@ def test_rows_are_set_aside_by_share_by_number_and_by_file(
         ("1", "holdout.fraction: must be a number above 0 and below 1"),
         ("[0, 5]", 'holdout: must be {"fraction": 0.3'),
         ("", 'holdout: must be {"fraction": 0.3'),
+        ("null", 'holdout: must be {"fraction": 0.3'),
+        ("0", "holdout.fraction: must be a number above 0 and below 1"),
     ],
 )
 def test_what_cannot_be_set_aside_is_refused_with_what_can(

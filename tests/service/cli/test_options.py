@@ -1,5 +1,6 @@
 """The arguments that several commands share."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -33,16 +34,19 @@ def test_a_seed_is_given_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_file_that_a_command_reads_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table, other, model = tmp_path / "t.csv", tmp_path / "link.csv", tmp_path / "m.json"
+    table, other, model, held = (tmp_path / name for name in ("t.csv", "link.csv", "m.json", "held.csv"))
     table.write_text("x,y\n1,a\n2,b\n")
+    held.write_text("x,y\n3,a\n")
     other.symlink_to(table)
     train = ["train", str(table), "--target", "y", "--out"]
     assert main([*train, str(model)]) == 0
-    kept = table.read_bytes(), model.read_bytes()
+    kept = table.read_bytes(), model.read_bytes(), held.read_bytes()
     for arguments in (
         [*train, str(table)],
         [*train, str(other)],
         [*train, str(other), "--holdout", str(table)],
+        [*train, str(held), "--holdout", json.dumps({"dataset": str(held)})],
+        [*train, str(held), "--holdout", json.dumps(str(held))],
         ["predict", str(model), str(table), "--out", str(table)],
         ["show", str(model), "--out", str(model)],
         ["export", str(model), "--format", "python", "--out", str(model)],
@@ -50,7 +54,7 @@ def test_a_file_that_a_command_reads_is_not_overwritten(tmp_path: Path, capsys: 
         capsys.readouterr()
         assert main(arguments) == 2
         assert "is read by this command and would be lost" in capsys.readouterr().err
-        assert (table.read_bytes(), model.read_bytes()) == kept
+        assert (table.read_bytes(), model.read_bytes(), held.read_bytes()) == kept
     assert main(["rules", str(model), "--out", str(model)]) == 0
 
 

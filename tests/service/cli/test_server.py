@@ -124,6 +124,56 @@ def test_asked_to_stop_it_ends_everything_and_says_so(tmp_path: Path, number: si
         assert one.output() == printed + "espalier: stopped\n"
 
 
+def test_under_nohup_it_outlives_its_terminal(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does; the process inherits it
+    try:
+        with running(tmp_path) as one:
+            one.process.send_signal(signal.SIGHUP)
+            with pytest.raises(subprocess.TimeoutExpired):
+                one.process.wait(timeout=2)
+            assert one.get("/readyz") == {"status": "ready"}
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_the_examples_are_loaded_though_nobody_reads_what_is_printed(tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "service.cli", "up", "--examples", "--port", str(port)]
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = environment_for(tmp_path)
+    with subprocess.Popen(command, env=environment, stdout=writing, stderr=subprocess.PIPE, text=True) as process:
+        os.close(writing)
+        try:
+            until(lambda: answers(f"http://127.0.0.1:{port}/v1/models/drug200"), what="an example")
+        finally:
+            process.terminate()
+            _, printed = process.communicate(timeout=PATIENCE)
+    assert printed == "espalier: stopped\n"
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64, "[::1]"])
+def test_what_cannot_be_the_name_of_a_host_is_one_clear_line(tmp_path: Path, host: str) -> None:
+    for command in ("up", "serve", "ready"):
+        environment = environment_for(tmp_path) | {"ESPALIER_AUTH": "keys", "ESPALIER_PORT": str(free_port())}
+        refused = run_command([command, "--host", host], env=environment)
+        said = f"espalier: ESPALIER_HOST: given {host!r}; legal: a host name or an IP address\n"
+        assert (refused.returncode, refused.stderr) == (2, said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit on files is as good as a full disk, on Linux")
+def test_a_disk_without_room_for_temporary_files_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,y\n1,a\n2,b\n")
+    train = ["train", str(tmp_path / "t.csv"), "--target", "y", "--out-of-core", "--out", str(tmp_path / "m.json")]
+    for command in (train, ["worker"]):
+        limited = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, "-m", "service.cli", *command]
+        environment = environment_for(tmp_path)
+        refused = subprocess.run(limited, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert refused.returncode == 2, refused.stderr
+        assert refused.stderr.startswith("espalier: No usable temporary directory found in ['/tmp'")
+        assert refused.stderr.count("\n") == 1
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what was read")
 def test_asked_to_stop_it_answers_what_it_has_begun_and_lets_nobody_wait(tmp_path: Path) -> None:
     def answer_while_it_stops() -> str:

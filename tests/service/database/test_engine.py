@@ -1,6 +1,7 @@
 """Engine, transactions, the database's clock, ids."""
 
 import os
+import resource
 import sqlite3
 import threading
 import time
@@ -128,6 +129,29 @@ def test_a_writer_gives_up_when_another_one_never_ends(tmp_path: Path, monkeypat
         assert connection.scalar(text("PRAGMA busy_timeout")) == 10_000
         assert connection.scalar(text("SELECT count(*) FROM a")) == 1
     source.engine.dispose()
+
+
+def test_a_log_that_cannot_be_emptied_is_unavailable_and_can_be_emptied_later(tmp_path: Path) -> None:
+    engine = connect(Settings(database_url=f"sqlite:///{tmp_path}/a.db"))
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE texts (one TEXT)"))
+        connection.execute(text("INSERT INTO texts VALUES (:one)"), {"one": "x" * 2**20})
+    log = tmp_path / "a.db-wal"
+    assert log.stat().st_size > 2**20
+
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, most))  # as on a disk without space
+    try:
+        with pytest.raises(Unavailable, match="write-ahead log"):
+            sqlite.empty_log(engine)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+    with engine.connect() as connection:
+        assert connection.execute(text("PRAGMA busy_timeout")).scalar() == 10_000
+    sqlite.empty_log(engine)
+
+    assert log.stat().st_size == 0
+    engine.dispose()
 
 
 def test_a_file_system_without_a_write_ahead_log_is_an_error_and_no_endless_wait(

@@ -1,6 +1,7 @@
 """The Open Inference Protocol: what is refused, and the errors its clients can read."""
 
 import gzip
+import re
 import tracemalloc
 import zlib
 from collections.abc import Iterator
@@ -140,6 +141,16 @@ def test_a_tensor_that_is_not_as_it_should_be_is_refused_by_its_place(
     failed = [one["answer"]["errors"] for one in served.client.get("/v1/decisions").get_json()["items"]]
     of_the_model = change == {"datatype": "FP64", "data": [1.5]}
     assert [[fault["pointer"] for fault in faults] for faults in failed] == ([[pointer]] if of_the_model else [])
+
+
+@pytest.mark.parametrize(("datatype", "beyond"), [("FP16", 1e5), ("FP32", 1e39)])
+def test_the_largest_number_that_a_message_names_is_legal(mixed: Served, datatype: str, beyond: float) -> None:
+    found = error_of(
+        infer(mixed, {"inputs": [tensor("size", datatype, [beyond])]}, model="mixed"), 400, "/inputs/0/data/0"
+    )
+    [named] = re.findall(r"±([^,]+),", found)
+    assert float(named) == np.finfo({"FP16": "f2", "FP32": "f4"}[datatype]).max
+    assert infer(mixed, {"inputs": [tensor("size", datatype, [float(named)])]}, model="mixed").status_code == 200
 
 
 @pytest.mark.parametrize(

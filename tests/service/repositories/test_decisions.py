@@ -271,6 +271,25 @@ def test_a_page_looks_through_a_bounded_number_of_records_and_says_where_to_go_o
     assert 2 <= n_pages <= 5
 
 
+@pytest.mark.parametrize("n_rows", [2, 3])
+def test_a_record_with_as_many_rows_as_a_page_decodes_hides_no_older_one(
+    n_rows: int, source: Sessions, version: LoadedVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "MAX_ROWS_A_PAGE", 2)
+    [wanted] = answer(source, version, OLD)
+    answer(source, version, *[YOUNG] * n_rows)
+
+    found: list[str] = []
+    cursor = None
+    for _ in range(2):
+        with read_session(source) as session:
+            page = decisions.list_decisions(session, Filter(label="B"), cursor=cursor)
+        found += [decision.id for decision in page.items]
+        cursor = page.next
+
+    assert (found, cursor) == ([wanted], None)
+
+
 @pytest.mark.parametrize("subject", ["", "x" * 201, "a\0b"])
 def test_a_subject_that_cannot_be_stored_is_rejected(subject: str, source: Sessions, version: LoadedVersion) -> None:
     with pytest.raises(ValidationFailed) as caught:

@@ -20,9 +20,9 @@ def test_a_new_job_is_queued_with_its_payload(source: Sessions) -> None:
 
     found = job(source, job_id)
     assert (found.state, found.kind, found.model, found.attempt) == ("queued", "train", "drugs", 0)
-    assert found.payload == {"model": "drugs"}
     assert found.progress == 0
     assert found.started is None
+    assert claim(source).payload == {"model": "drugs"}
 
 
 def test_a_claim_takes_the_oldest_job_and_counts_the_attempt(source: Sessions) -> None:

@@ -53,6 +53,15 @@ def test_faults_have_their_places_and_codes() -> None:
     }
 
 
+def test_the_items_of_a_list_that_is_too_long_are_not_read() -> None:
+    schema = ma.Schema.from_dict({"texts": ListOf(Text(), longest=3)})()
+    assert schema.load({"texts": ["a", "b", "c"]}) == {"texts": ["a", "b", "c"]}
+    with pytest.raises(ma.ValidationError) as refused:
+        schema.load({"texts": [1, 2, 3, 4]})
+    [fault] = faults_of(refused.value.messages)
+    assert (fault.path, fault.code, fault.message) == ("/texts", "out_of_range", "must have at most 3 items")
+
+
 @pytest.mark.parametrize("wrong", [None, 3, [], "text"])
 def test_what_is_no_object_is_said_to_be_none(wrong: object) -> None:
     with pytest.raises(ma.ValidationError) as refused:

@@ -1,6 +1,8 @@
 """Decisions on a table as one block of bytes: each row comes back as it was asked and answered."""
 
+import gc
 import json
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -131,6 +133,19 @@ def test_sentences_are_kept_only_where_that_is_asked_for() -> None:
     assert {answer.rule for answer in without.answers} == {None}
 
 
+def test_a_record_keeps_no_model_in_memory() -> None:
+    model = espalier.train(espalier.dataset_from_csv(CSV, schema=DECLARED), "cart")
+    dataset = espalier.dataset_from_rows(ROWS, like=model.schema)
+    record = table_record(model, dataset, espalier.predict_table(model, dataset), rules=True)
+    still_there = weakref.ref(model)
+
+    del model
+    gc.collect()
+
+    assert record.n_rows == len(ROWS)
+    assert still_there() is None
+
+
 def test_any_rows_of_a_record_are_read_alone() -> None:
     dataset = table(20_000, 4, n_classes=3)
     model = espalier.train(dataset, "c45", max_depth=4)
@@ -166,17 +181,35 @@ def test_a_row_of_a_wide_record_is_read_in_little_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_numbers", "n_texts", "length"),
-    [(2_000, 0, 0), (20, 0, 0), (1, 10_000, 10), (1, 10_000, 2_000)],
-    ids=["wide", "narrow", "texts", "long texts"],
+    ("n_numbers", "n_texts", "length", "character"),
+    [
+        (2_000, 0, 0, "0"),
+        (20, 0, 0, "0"),
+        (1, 10_000, 10, "0"),
+        (1, 10_000, 2_000, "0"),
+        (1, 10_000, 2_000, "\U0001f333"),
+    ],
+    ids=["wide", "narrow", "texts", "long texts", "long texts of four bytes per character"],
 )
-def test_a_record_is_bounded_by_bytes(n_numbers: int, n_texts: int, length: int) -> None:
+def test_a_record_is_bounded_by_bytes(n_numbers: int, n_texts: int, length: int, character: str) -> None:
     features = [espalier.Feature(f"x{place}", espalier.FeatureKind.NUMERIC) for place in range(n_numbers)]
-    texts = tuple(f"{place:0{length}}" for place in range(n_texts))
+    texts = tuple(f"{place:{character}>{length}}" for place in range(n_texts))
+    n_bytes = max((len(text.encode()) for text in texts), default=0)
     if texts:
         features.append(espalier.Feature("text", espalier.FeatureKind.NOMINAL, categories=texts))
 
-    n_rows = record_rows(espalier.Schema(tuple(features)))
+    n_rows = record_rows(espalier.Schema(tuple(features)), n_classes=2)
 
-    assert 8 * n_rows * len(features) + length * min(n_rows, n_texts) <= 20 * 2**20
+    assert 8 * n_rows * len(features) + n_bytes * min(n_rows, n_texts) <= 20 * 2**20
     assert n_rows >= (65_536 if n_numbers <= 20 and length <= 10 else 1_000)
+
+
+@pytest.mark.parametrize("n_classes", [2, 20, 500])
+def test_a_record_is_bounded_even_if_each_row_has_an_answer_with_all_classes(n_classes: int) -> None:
+    schema = espalier.Schema((espalier.Feature("x", espalier.FeatureKind.NUMERIC),))
+
+    n_rows = record_rows(schema, n_classes=n_classes)
+
+    share = len('"c0":0.0')
+    assert n_rows * n_classes * share <= 16 * 2**20
+    assert n_rows >= (65_536 if n_classes <= 20 else 1_000)

@@ -98,3 +98,11 @@ class Structure(HTMLParser):
             self.values[given["name"]] = given.get("value", "")
         if "aria-describedby" in given:
             self.described[given.get("name", given.get("id", ""))] = given["aria-describedby"]
+
+
+def faults_of(html: str, name: str) -> str:
+    """Give the text that a field is described by."""
+    place = Structure(html).described[name]
+    found = re.search(rf'id="{re.escape(place)}">([^<]*)<', html)
+    assert found, place
+    return found[1]

@@ -1,10 +1,14 @@
 """Compare two versions on a data set."""
 
+import re
+
 import numpy as np
+import pytest
 
 import espalier
 from service.database.engine import transaction
 from service.repositories import datasets
+from service.web import comparison, training
 from tests.core.counted_calls import n_calls
 from tests.service.web.browser import Browser, text_of
 
@@ -26,3 +30,14 @@ def test_the_answer_of_each_leaf_is_not_made_to_compare_labels(visitor: Browser)
 
     without_rows, with_rows = (n_calls(lambda page=page: visitor.get(page)) for page in pages)
     assert with_rows - without_rows < 15 * model.tree.n_leaves
+
+
+def test_the_menus_show_what_is_compared(visitor: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "MAX_LISTED", 1)
+    monkeypatch.setattr(training, "MAX_LISTED", 1)
+    first = visitor.served.train("tennis")
+    for _ in range(2):
+        visitor.served.train("tennis")
+    html = visitor.get(f"/compare?left=tennis/1&right=tennis/2&dataset={first}")
+    chosen = re.findall(r'<option value="([^"]+)" selected', html)
+    assert chosen == ["tennis/1", "tennis/2", first]

@@ -45,3 +45,13 @@ def test_a_fault_of_the_outcome_leads_to_its_field_and_stands_there_alone(visito
     [link] = re.findall(r'href="#(at[^"]*)"', html)
     assert re.search(rf'<input\s+id="{link}"\s+name="outcome"', html)
     assert html.count("must be one of the model&#39;s classes") == 2  # in the list of faults, and at the field
+
+
+def test_a_long_class_is_offered_in_full(visitor: Browser) -> None:
+    long = "L" * 130
+    visitor.served.train("long", f"a,y\np,{long}\np,{long}\nq,s\nq,s\n", target="y")
+    page = decided(visitor, "long", {"a": "q"})
+    for words in re.findall(r"<datalist.*?</datalist>", visitor.get(page), re.DOTALL):
+        assert re.findall(r'<option value="([^"]*)"', words) == [long, "s"]
+    assert "p</strong>" in visitor.get(f"{page}/counterfactuals?label={long}")
+    visitor.change(f"{page}/outcome", outcome=long)

@@ -1,6 +1,7 @@
 """Every page: it answers, keeps the strict policy, asks for nothing elsewhere, and labels its fields."""
 
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,12 @@ def test_the_problem_of_a_part_is_a_part(site: Site) -> None:
     html = site.browser.get("/models/none/versions/1/tree", status=404, **{"HX-Request": "true"})
     assert "<html" not in html
     assert "there is no model" in text_of(html)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_what_a_button_fetches_is_also_reached_without_scripts(site: Site, path: str) -> None:
+    html = site.browser.get(path.format(data_set=site.data_set, decision=site.decision, job=site.job))
+    assert [tag for tag in re.findall(r"<button[^>]*>", html) if "hx-get" in tag] == []
 
 
 @pytest.mark.parametrize("folder", ["htmx", "swagger-ui"])

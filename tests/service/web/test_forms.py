@@ -16,7 +16,7 @@ from service.repositories import aliases, datasets, job_queue
 from service.web.comparison import different_tests
 from tests.factories import ROOT
 from tests.service.served import HOURS, TENNIS, UNKNOWN
-from tests.service.web.browser import Browser, Structure, text_of
+from tests.service.web.browser import Browser, Structure, faults_of, text_of
 
 HOSTILE = "<script>alert(1)</script>\"'&amp; 🌳 " + "long" * 42
 HOSTILE_CSV = f'"{HOSTILE.replace(chr(34), chr(34) * 2)}",play\n' + "".join(
@@ -32,14 +32,6 @@ def upload(visitor: Browser, csv: str = TENNIS, name: str = "tennis.csv", **fiel
 def declared(visitor: Browser, page: str) -> espalier.Schema:
     with read_session(visitor.served.service.sessions) as session:
         return espalier.Schema.from_dict(datasets.find_data_set(session, page.partition("?")[0].split("/")[2]).declared)
-
-
-def faults_of(html: str, name: str) -> str:
-    """Give the text that a field is described by."""
-    place = Structure(html).described[name]
-    found = re.search(rf'id="{re.escape(place)}">([^<]*)<', html)
-    assert found, place
-    return found[1]
 
 
 def test_a_file_is_uploaded_and_shown_as_understood(visitor: Browser) -> None:

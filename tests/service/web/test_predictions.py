@@ -4,8 +4,12 @@ import re
 
 import pytest
 
+from service.database.tables import Scope
+from service.settings import Settings
 from service.web import predictions
-from tests.service.web.browser import Browser, Structure, text_of
+from tests.service.guarded import token_of
+from tests.service.served import serving
+from tests.service.web.browser import Browser, Structure, log_in, text_of
 
 # Tree: a is p -> no; a is q: b is r -> no, b is s -> yes. Of ten rows, six have a = p, and two are yes.
 TWO_TESTS = "a,b,y\n" + "p,r,no\n" * 3 + "p,s,no\n" * 3 + "q,r,no\n" * 2 + "q,s,yes\n" * 2
@@ -32,7 +36,7 @@ def test_the_attributes_that_are_not_listed_are_summed(visitor: Browser, monkeyp
     monkeypatch.setattr(predictions, "MAX_CONTRIBUTIONS", 1)
     visitor.served.train("two", TWO_TESTS, target="y")
     text = text_of(visitor.send("/models/two/try", {"v-0": "0", "v-1": "1"}).text)
-    assert "Baseline 0.8 0.8 a 0.2 0.3 1 other attributes 0 -0.1" in text
+    assert "Baseline 0.8 0.8 a 0.2 0.3 1 other attribute 0 -0.1" in text
 
 
 def test_the_largest_contribution_comes_first(visitor: Browser) -> None:
@@ -67,3 +71,38 @@ def test_null_is_a_missing_value_as_the_fault_of_a_number_says(flat: Browser, te
     response = flat.send("/models/flat/try", {"v-0": text, "v-1": "1", "v-2": "1", "v-3": "1"})
     assert response.status_code == 200
     assert " missing x " in text_of(response.text)
+
+
+def test_a_row_that_was_typed_for_another_version_is_not_decided(visitor: Browser) -> None:
+    # The second version has the attributes in another order: the fields of the first one would be those of the other.
+    visitor.served.train("two", TWO_TESTS, target="y")
+    shown = Structure(visitor.get("/models/two/try")).values.get("shown", "")
+    fields = {"v-0": "1", "v-1": "0", "subject": "jane"}  # a is q, b is r
+    visitor.served.train("two", "b,a,y\n" + "s,p,no\n" * 3 + "r,q,yes\n" * 3, target="y")
+    html = visitor.refused("/models/two/try", status=412, **{"shown": shown, **fields})
+    assert "version 2 answers since this page was opened" in text_of(html)
+    assert 'class="answer"' not in html
+    assert visitor.served.client.get("/v1/decisions?subject=jane").json["items"] == []
+    again = Structure(html).values
+    assert (again["shown"], again["subject"]) == ("2", "jane")
+    assert html.partition('name="v-0"')[2].partition(" selected>")[2].startswith("missing<")
+    answer = visitor.send("/models/two/try", {"shown": again["shown"], "v-0": "0", "v-1": "1"})
+    assert '<p class="answer">yes</p>' in answer.text
+
+
+@pytest.mark.parametrize("page", ["try", "consultation"])
+def test_a_page_for_predictions_has_no_link_that_its_key_may_not_open(on_sqlite: Settings, page: str) -> None:
+    with serving(on_sqlite, auth="keys") as served:
+        served.train("two", TWO_TESTS, target="y")
+        browser = Browser(served)
+        log_in(browser, token_of(served, Scope.PREDICT))
+        links = [one for one in Structure(browser.get(f"/models/two/{page}")).addresses if one.startswith("/ui/")]
+        refused = [one for one in links if browser.client.get(one).status_code == 403]
+        assert refused == []
+
+
+def test_a_cut_list_of_possible_answers_says_how_many_more_there_are(visitor: Browser) -> None:
+    visitor.served.train("many", "a,y\n" + "".join(f"v{n:02},c{n:02}\n" * 2 for n in range(14)), target="y")
+    text = text_of(visitor.get("/models/many/consultation"))
+    assert "c11: 2 training rows and 2 more " in text
+    assert "c12" not in text

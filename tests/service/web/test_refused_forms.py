@@ -4,8 +4,13 @@ import re
 
 import pytest
 
+from service.database.engine import read_session
+from service.repositories import job_queue
 from service.web import models
-from tests.service.web.browser import Browser, Structure
+from tests.service.served import TENNIS
+from tests.service.web.browser import Browser, Structure, faults_of
+
+OTHER_DAYS = "\n".join(TENNIS.splitlines()[:9])
 
 
 def test_older_versions_are_reached_after_a_refused_promotion(
@@ -43,3 +48,35 @@ def test_every_address_of_a_page_after_a_refusal_is_complete(visitor: Browser) -
         found = Structure(visitor.refused(path, status=status, **fields))
         assert "" not in found.actions, path
         assert [one for one in found.addresses if not one.startswith(("/ui/", "/static/", "#"))] == [], path
+
+
+def test_the_link_of_a_fault_inside_a_field_leads_to_the_fault(visitor: Browser) -> None:
+    uploaded = visitor.served.upload("a,b,y\n1,3,0\n2,4,1\n", target="y")
+    for path, fields in (
+        (f"/datasets/{uploaded['id']}", {"kind-0": "none"}),
+        (f"/datasets/{uploaded['id']}", {"role-0": "weight", "role-1": "weight"}),
+        ("/train", {"model": "m", "dataset": uploaded["id"], "params.class_weight": '{"q": 1}'}),
+    ):
+        html = visitor.refused(path, **fields)
+        links = re.findall(r'href="#(at[^"]*)"', html)
+        assert links, path
+        assert [Structure(html).ids.count(one) for one in links] == [1] * len(links), path
+
+
+def test_a_value_that_is_nested_too_deeply_to_be_sent_is_told_at_its_field(visitor: Browser) -> None:
+    data_set = visitor.served.train("tennis")
+    fields = {"model": "m", "dataset": data_set, "preset": "cart", "params.max_depth": "[" * 300 + "]" * 300}
+    assert "must be a whole number" in faults_of(visitor.refused("/train", **fields), "params.max_depth")
+    assert visitor.send("/train/code", fields).status_code == 200
+
+
+def test_a_data_set_to_hold_out_is_used_or_refused(visitor: Browser) -> None:
+    """It is chosen in a menu of its own, below the menu for what is held out."""
+    data_set, other = visitor.served.train("tennis"), visitor.served.upload(OTHER_DAYS, target="PlayTennis")["id"]
+    fields = {"model": "m", "dataset": data_set, "preset": "cart", "holdout_dataset": other, "holdout_fraction": "0.3"}
+    for held_out in ("", "dataset"):
+        job = visitor.change("/train", **fields, holdout=held_out).split("/")[2]
+        with read_session(visitor.served.service.sessions) as session:
+            assert job_queue.find_job(session, job).holdout_data_set_id == other
+    html = visitor.refused("/train", **fields, holdout="share")
+    assert "is not legal beside dataset" in faults_of(html, "holdout_fraction")

@@ -242,7 +242,6 @@ def test_a_change_by_a_key_that_may_not_read_shows_nothing(guarded: Served) -> N
     with read_session(guarded.service.sessions) as session:
         [job] = job_queue.list_jobs(session).items
     for path, fields, status in (
-        ("/datasets", {}, 422),
         (f"/datasets/{data_set}", {"kind-0": "numeric"}, 422),
         (f"/datasets/{data_set}/delete", {}, 409),
         (f"/jobs/{job.id}/retry", {}, 409),
@@ -261,3 +260,23 @@ def test_the_whole_tree_is_drawn_only_for_a_key_that_may_read(guarded: Served, s
     html = browser.send("/models/tennis/try", {"v-0": "2", "v-2": "0"}).text
     assert "if Outlook is Sunny and Humidity is High then No" in text_of(html)
     assert ('id="path"' in html) == (Scope.READ in scopes)
+
+
+def test_a_key_that_may_only_train_uploads_on_the_page_that_it_is_led_to(guarded: Served) -> None:
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.TRAIN))
+    links = re.findall(r'href="/ui([^"]*)"', browser.get("/"))
+    assert "/datasets" in links
+    html = "".join(map(browser.get, links))  # each of them opens
+    assert 'name="file"' in html
+    assert ">rows<" not in html  # the name of the data set that was stored before
+    upload = {"file": (io.BytesIO(TENNIS.encode()), "t.csv"), "target": "Play"}
+    assert Structure(browser.refused("/datasets", **upload)).values["target"] == "Play"
+
+
+@pytest.mark.parametrize(("typed", "expected"), [(",", 422), (" , ", 422), (" ", 200), ("tennis,", 200)])
+def test_a_list_of_no_model_makes_no_key_for_all_models(guarded: Served, typed: str, expected: int) -> None:
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.ADMIN))
+    response = browser.send("/keys", {"name": "sensor", "scope": ["predict"], "models": typed})
+    assert response.status_code == expected, text_of(response.text)

@@ -2,10 +2,14 @@
 
 import itertools
 import re
+from dataclasses import replace
+
+import pytest
 
 import espalier
 from service.database.engine import transaction
 from service.repositories import datasets
+from tests.service.served import TENNIS
 from tests.service.web.browser import Browser, text_of
 
 
@@ -34,6 +38,44 @@ def test_a_row_with_more_paths_than_a_prediction_lists_makes_the_number_of_rows_
         data_set = datasets.add_data_set(session, name="rows", new=datasets.new_data_set(data)).id
     visitor.served.keep("many", model, data_set_id=data_set)
     leaves = [node for node in range(model.tree.n_nodes) if model.tree.size[node] == 1]
-    for node, text in ((leaves[0], "> 2 rows"), (leaves[-1], "> At least 1 rows"), (0, "> 129 rows")):
+    for node, text in ((leaves[0], "> 2 rows"), (leaves[-1], "> At least 1 row"), (0, "> 129 rows")):
         html = re.sub(r"\s+", " ", visitor.get(f"/models/many/versions/1/rows?node={node}"))
-        assert f"<p{text} of the data set reach this node" in html
+        verb = "reach" if text.endswith("s") else "reaches"
+        assert f"<p{text} of the data set {verb} this node" in html
+
+
+def test_a_page_counts_as_many_paths_as_a_prediction_may_have(
+    visitor: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Four rows without a value, each with a path to both leaves.
+    csv = "a,y\n" + "x,no\n" * 6 + "y,yes\n" * 5 + ",no\n" * 2 + ",yes\n" * 2
+    data_set = visitor.served.train("parts", csv, target="y", preset="c45")
+    service = visitor.served.service
+    pages = ("/models/parts/versions/1/rows", f"/compare?left=parts/1&right=parts/1&dataset={data_set}")
+    for limit, status in ((8, 200), (7, 413)):
+        monkeypatch.setattr(service, "settings", replace(service.settings, max_full_nodes=limit))
+        for page in pages:
+            html = visitor.get(page, status=status, **{"HX-Request": "true"})
+            assert ("too many paths of rows that take several branches: at most 7" in html) == (status == 413)
+
+
+def test_one_thing_is_not_written_as_many(visitor: Browser) -> None:
+    # Two rows of two classes: a leaf for each, and one error if the root is a leaf.
+    data_set = visitor.served.train("one", "a,y\n1,1\n2,3\n", target="y", preset="cart")
+    for path, text in (
+        (f"/datasets/{data_set}", "2 rows, 2 columns, 1 attribute;"),
+        ("/", "2 rows, 1 attribute "),
+        ("/models/one/versions/1/rows?node=1", "1 row of the data set reaches this node."),
+        ("/models/one/versions/1/prune?step=1", "1 leaf, errors 1"),
+        ("/models/one/versions/1/tree?find=a", "1 node tests an attribute"),
+    ):
+        assert text in text_of(visitor.get(path)), path
+    assert "Support 1 training row " in text_of(visitor.send("/models/one/try", {"v-0": "1"}).text)
+
+
+def test_only_a_tree_is_offered_for_pruning(visitor: Browser) -> None:
+    tree = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
+    for model in (tree, espalier.extract_rules(tree)):
+        visitor.served.keep("tennis", model)
+    offers = ["Prune it" in text_of(visitor.get(f"/models/tennis/versions/{number}")) for number in (1, 2)]
+    assert offers == [True, False]

@@ -1,10 +1,12 @@
 """The worker, with real processes: what it saves, what it survives, and how fast it stops."""
 
+import itertools
 import mmap
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from multiprocessing.process import BaseProcess
@@ -359,6 +361,27 @@ def test_a_worker_survives_that_the_server_drops_its_connections(
     (tmp_path / "go").touch()
 
     assert _until(source, job_id, State.SUCCEEDED).attempt == 1
+
+
+@ON_SQLITE
+def test_a_worker_that_fails_at_every_claim_cleans_up_nevertheless(
+    settings: Settings, source: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, failures = threading.Event(), itertools.count(1)
+    cleaned: list[str] = []
+
+    def fail(_: object) -> bool:
+        if next(failures) == 3:
+            stop.set()
+        raise RuntimeError("something that nobody expects")
+
+    monkeypatch.setattr(job_queue, "has_work", fail)
+    monkeypatch.setattr(worker, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(worker.Cleaner, "clean_up", lambda _: cleaned.append("up"))
+
+    worker.run(settings, stop)
+
+    assert cleaned == ["up"] * 2  # not after the third failure: the worker stops
 
 
 def test_a_child_ends_when_the_pipe_to_its_worker_does() -> None:

@@ -30,7 +30,7 @@ N_ROWS = 230
 
 @pytest.fixture
 def served(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    monkeypatch.setattr(handlers, "record_rows", lambda _: ROWS_A_PART)
+    monkeypatch.setattr(handlers, "record_rows", lambda _, n_classes: ROWS_A_PART)
     with serving(settings) as one:
         yield one
 

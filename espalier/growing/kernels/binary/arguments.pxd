@@ -22,7 +22,7 @@ cdef class NodeSearch:
     cdef public double weight, min_weight, size
     cdef public bint has_class_weights
     cdef public const double[::1] class_scale
-    cdef public double impurity, offset, scale, tie, centre, rest
+    cdef public double impurity, offset, scale, tie, centre, rest, unit
     cdef public double[::1] totals
     cdef public unsigned char[::1] is_constant
     cdef public double[:, ::1] counts

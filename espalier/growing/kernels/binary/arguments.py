@@ -57,6 +57,7 @@ class NodeSearch:
     tie: scores that differ by at most this are equal. totals: float64 (width), the weight of each class; for two
     classes with row weights, the weight of both and that of class 1; not read if the target is a number.
     centre: a number near the mean of `row_value`. rest: that mean minus `centre`. progress: float64 (2); [1] stops.
+    unit: a power of two near 1 / weight. Scores from sums of `row_value` multiply by it, so that no square overflows.
 
     is_constant: uint8 (columns), 1 if all values are known to be equal; sorted columns come first. counts: float64
     (slots, n_counts), statistics per code. gains: float64 (F), the gain of each attribute's best split, NaN without a

@@ -31,6 +31,7 @@ def best_split_histogram(data, search, slot, first, n_codes):
     is_pair_of_classes: cython.bint = data.kind == b.TWO_CLASSES
     width = data.width
     left_weight: cython.double = 0.0
+    unit = 1.0 if has_classes else search.unit
     left_squares: cython.double = 0.0
     right_squares: cython.double = 0.0
     distance: cython.double = 0.0
@@ -72,8 +73,9 @@ def best_split_histogram(data, search, slot, first, n_codes):
             left_size = size_of_pair(search, left_weight, distance + share * left_weight)
         if right_weight <= 0.0 or not are_heavy_enough(search, left_size):
             continue
-        numerator = left_squares * right_weight + right_squares * left_weight if has_classes else distance * distance
-        denominator = left_weight * right_weight
+        apart = distance * unit
+        numerator = left_squares * right_weight + right_squares * left_weight if has_classes else apart * apart
+        denominator = (left_weight * unit) * (right_weight * unit)
         if numerator * best_denominator > limit * denominator:
             best_numerator, best_denominator, best = numerator, denominator, code
             limit = numerator + search.tie * denominator

@@ -109,7 +109,9 @@ def _count_classes(data, nodes, node, start, stop):
 def begin_search(parameters, data, nodes, node, search):
     """Write the figures of a node that the search for its split needs."""
     weight = nodes.reals[node, b.WEIGHT]
-    search.weight, search.offset, search.scale = weight, 0.0, 1.0
+    exponent: cython.int = 0
+    frexp(weight, cython.address(exponent))
+    search.weight, search.offset, search.scale, search.unit = weight, 0.0, 1.0, ldexp(1.0, -exponent)
     search.size = size_of(parameters, cython.address(nodes.stats[node, 0]))
     search.has_class_weights, search.class_scale = parameters.has_class_weights, parameters.class_scale
     if data.is_numeric:
@@ -132,7 +134,7 @@ def begin_search(parameters, data, nodes, node, search):
         else:
             search.offset, search.scale = -squares, 1.0 / weight
     search.tie = 1e-9 * search.impurity / search.scale
-    search.min_weight = parameters.min_weight_leaf - WEIGHT_TOLERANCE
+    search.min_weight = parameters.min_weight_leaf * (1.0 - WEIGHT_TOLERANCE)
     if data.kind <= b.NUMBERS:  # whole counts
         search.min_weight = max(1.0, ceil(search.min_weight))
 

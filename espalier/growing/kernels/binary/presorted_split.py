@@ -245,9 +245,9 @@ def _scan_weighted_pair(data, search, column, start, stop):
         distance += weight * (data.row_value[row] - mean)
         left_weight += weight
         right_weight = search.weight - left_weight
-        apart = distance - left_weight * rest
+        apart = (distance - left_weight * rest) * search.unit
         numerator = apart * apart
-        denominator = left_weight * right_weight
+        denominator = (left_weight * search.unit) * (right_weight * search.unit)
         if (
             numerator * search.denominator > search.limit * denominator
             and are_heavy_enough(search, size_of_pair(search, left_weight, distance + mean * left_weight))

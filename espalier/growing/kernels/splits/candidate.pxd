@@ -3,7 +3,7 @@ from espalier.growing.kernels.arguments cimport SplitSearch, Sums, Workspace
 cdef double TIE_OF_RATIOS, TIE, TIE_OF_LOGARITHMS, MIN_M5_GAIN
 
 cdef double tie_of_gains(Workspace work) noexcept nogil
-cdef double tie_of_scores(Workspace work, double best_score) noexcept nogil
+cdef double tie_of_scores(Workspace work) noexcept nogil
 cdef double negligible_gain(Workspace work) noexcept nogil
 cdef double _rounding_error(Workspace work) noexcept nogil
 cdef void start_search(Workspace work, int attribute, bint paid, int[::1] ints) noexcept nogil

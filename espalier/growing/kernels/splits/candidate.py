@@ -16,7 +16,7 @@ from cython.cimports.libc.math import INFINITY, fabs, isnan, log
 
 TIE_OF_RATIOS = 1e-6
 TIE = 1e-9
-TIE_OF_LOGARITHMS = TIE / log(2.0)
+TIE_OF_LOGARITHMS = TIE / log(2.0)  # logarithms to base 2 of scores that differ by a share of TIE
 MIN_M5_GAIN = 1e-6
 
 
@@ -25,12 +25,10 @@ def tie_of_gains(work):
     return TIE_OF_RATIOS if work.parameters.criterion == c.GAIN_RATIO else _rounding_error(work)
 
 
-def tie_of_scores(work, best_score):
-    """Return the largest difference at which another attribute's score ties with `best_score`."""
-    if work.parameters.cost_function == c.NUNEZ:
-        return TIE_OF_LOGARITHMS
+def tie_of_scores(work):
+    """Return the largest difference at which the scores of two attributes tie."""
     if work.parameters.cost_function != c.NO_COSTS:
-        return TIE * best_score
+        return TIE_OF_LOGARITHMS
     if work.parameters.criterion == c.M5:
         return MIN_M5_GAIN
     return TIE if work.parameters.criterion == c.NORMALIZED_GAIN else tie_of_gains(work)
@@ -60,7 +58,7 @@ def start_search(work, attribute, paid, ints):
 
 
 def min_branch_size(work, known_size):
-    """Return the minimum size of a branch, minus a rounding tolerance; 0 under ``leaf_weight_rule: winner``.
+    """Return the minimum size of a branch, less a rounding tolerance; 0 under ``leaf_weight_rule: winner``.
 
     known_size: size of the known rows, for C4.5's limit on threshold splits; 0 for a nominal attribute.
     """
@@ -69,7 +67,7 @@ def min_branch_size(work, known_size):
     margin = work.parameters.min_weight_leaf
     if work.parameters.window and work.parameters.n_classes > 0:
         margin = max(margin, min(25.0, 0.1 * known_size / work.parameters.n_classes))
-    return margin - WEIGHT_TOLERANCE
+    return margin * (1.0 - WEIGHT_TOLERANCE)
 
 
 def is_heavy_enough(search, left_size, right_size, branch):

@@ -107,13 +107,13 @@ def best_candidate(work, candidates):
         if gain < average:
             continue
         score = candidates.reals[attribute, c.REAL_SCORE]
-        if best < 0 or score > best_score + tie_of_scores(work, best_score):
+        if best < 0 or score > best_score + tie_of_scores(work):
             best = attribute
             best_score = score
     # With `spread` the winner is weighed later: see `assign_branches.weigh_row_by_row`.
     if best >= 0 and work.parameters.leaf_weight_of_winner and work.parameters.missing != c.SPREAD:
         second = candidates.reals[best, c.REAL_SECOND]
-        if second < work.parameters.min_weight_leaf - WEIGHT_TOLERANCE:
+        if second < work.parameters.min_weight_leaf * (1.0 - WEIGHT_TOLERANCE):
             return -1
     return best
 

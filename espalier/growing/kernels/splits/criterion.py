@@ -15,7 +15,8 @@ from cython.cimports.espalier.growing.kernels import constants as c
 from cython.cimports.libc.math import INFINITY, expm1, fabs, log, log1p, log2, pow as power, sqrt
 
 NOISE = 1e-13
-WEIGHT_TOLERANCE = 1e-6
+WEIGHT_TOLERANCE = 1e-9
+"""A weight meets a limit if it is below it by at most this share of the limit: weights are rounded sums."""
 LN_2 = log(2.0)
 
 
@@ -128,7 +129,7 @@ def is_leaf(parameters, stats, depth, is_constant):
     stats: weight per class, or (weight, mean, squared deviations). is_constant: whether a numeric target is constant.
     """
     weight = weight_of(stats, parameters.n_classes)
-    least = max(parameters.min_weight_split, 2.0 * parameters.min_weight_leaf) - WEIGHT_TOLERANCE
+    least = max(parameters.min_weight_split, 2.0 * parameters.min_weight_leaf) * (1.0 - WEIGHT_TOLERANCE)
     if weight <= 0.0 or size_of(parameters, stats) < least or 0 <= parameters.max_depth <= depth:
         return True
     if parameters.n_classes == 0:
@@ -148,23 +149,20 @@ def plogp(weight, whole):
 
 
 def with_cost(parameters, score, cost, paid):
-    """Weigh a score by the attribute's cost.
+    """Weigh a score by the attribute's cost. Return the result's base-2 logarithm, so that large gains do not overflow.
 
-    Sources: Nunez (1991), Tan and Schlimmer (1990), Norton (1989). The result of Nunez is a base-2 logarithm, so that
-    large gains do not overflow. An attribute that a node above tests (`paid`) costs 0 under Nunez. Under the other two,
-    which divide by the cost, it costs ``parameters.cheapest``.
+    Sources: Nunez (1991), Tan and Schlimmer (1990), Norton (1989). An attribute that a node above tests (`paid`) costs
+    0 under Nunez. Under the other two, which divide by the cost, it costs ``parameters.cheapest``.
     """
     if parameters.cost_function == c.NO_COSTS:
         return score
+    if score <= 0.0:
+        return -INFINITY
     if parameters.cost_function == c.NUNEZ:
-        if score <= 0.0:
-            return -INFINITY
         price = 0.0 if paid else cost
         return score + log2(-expm1(-score * LN_2)) - parameters.cost_weight * log2(price + 1.0)
     price = parameters.cheapest if paid else cost
-    if parameters.cost_function == c.TAN_SCHLIMMER:
-        return score * score / price
-    return score / price
+    return log2(score) * (2.0 if parameters.cost_function == c.TAN_SCHLIMMER else 1.0) - log2(price)
 
 
 def clear(stats):

@@ -141,8 +141,9 @@ def _try_thresholds(work, sequence, end, ints):
     lightest, heaviest = 0.0, INFINITY
     if work.parameters.criterion == c.M5:
         # Each side must have at least a fifth of the rows, plus one row.
-        fifth = max(1.0, floor(known_weight / 5.0 + WEIGHT_TOLERANCE))
-        lightest, heaviest = fifth + 1.0 - WEIGHT_TOLERANCE, known_weight - fifth - 1.0 + WEIGHT_TOLERANCE
+        fifth = max(1.0, floor(known_weight / 5.0 * (1.0 + WEIGHT_TOLERANCE)))
+        lightest = (fifth + 1.0) * (1.0 - WEIGHT_TOLERANCE)
+        heaviest = known_weight - lightest
     lowest: cython.longlong = 1
     highest = n_known - 1
     # `numeric` applies to ordered attributes only. For a nominal one (`ordered_binaries`), all splits are tried.
@@ -281,12 +282,17 @@ def _middle_place(work, sequence, n_known, lightest, heaviest):
     """Return how many rows with known value lie below the threshold nearest to the middle; 0 if there is no threshold.
 
     A threshold lies between different values; under near_median, also between different targets. A row of weight 2
-    counts as two rows. Of n rows, ideally n // 2 + ½ lie below. Of two equally near thresholds, the upper one is
-    preferred; at distance ½, the lower one. Example: of 6 rows, 3 are preferred below, then 4, then 5, 2 and 1.
+    counts as two rows. If a row weighs less than 1, the lightest one counts as one row. Of n rows, ideally n // 2 + ½
+    lie below. Of two equally near thresholds, the upper one is preferred; at distance ½, the lower one. Example: of 6
+    rows, 3 are preferred below, then 4, then 5, 2 and 1.
     """
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first_value = work.columns.value_start[work.search.attribute]
-    middle = floor(work.search.known_weight / 2.0 + WEIGHT_TOLERANCE) + 0.5
+    unit = 1.0
+    for place in range(n_known):
+        unit = min(unit, work.sums.weight[sequence[work.context.start + place]])
+    middle = unit * (floor(work.search.known_weight / (2.0 * unit) * (1.0 + WEIGHT_TOLERANCE)) + 0.5)
+    slack = WEIGHT_TOLERANCE * middle
     best: cython.longlong = 0
     least = INFINITY
     left_weight = 0.0
@@ -297,9 +303,9 @@ def _middle_place(work, sequence, n_known, lightest, heaviest):
         if below == above or left_weight < lightest or left_weight > heaviest:
             continue
         distance = fabs(left_weight - middle)
-        is_nearer: cython.bint = distance < least - WEIGHT_TOLERANCE
-        is_upper: cython.bint = left_weight > middle and distance > 0.5 + WEIGHT_TOLERANCE
-        if not is_nearer and not (is_upper and distance < least + WEIGHT_TOLERANCE):
+        is_nearer: cython.bint = distance < least - slack
+        is_upper: cython.bint = left_weight > middle and distance > 0.5 * unit + slack
+        if not is_nearer and not (is_upper and distance < least + slack):
             continue
         if work.parameters.window and not is_apart(work.columns, first_value, below, above):
             continue

@@ -15,4 +15,3 @@ cdef void _principal_component(Workspace work) noexcept nogil
 cdef double _coordinate(Categories categories, const double *group, double weight) noexcept nogil
 cdef void _deviations_of_categories(Workspace work) noexcept nogil
 cdef double _one_against_rest_deviation(Workspace work, int j, int branch) noexcept nogil
-cdef double _small_deviation(Workspace work, int first, int last, int extra_first, int extra_last) noexcept nogil

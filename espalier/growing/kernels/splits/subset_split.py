@@ -8,7 +8,7 @@ from cython.cimports.espalier.growing.kernels.splits.candidate import (
     store_branches,
     terms_of_branches,
 )
-from cython.cimports.espalier.growing.kernels.splits.category_sums import category_weight, sort_by_key
+from cython.cimports.espalier.growing.kernels.splits.category_sums import category_term, category_weight, sort_by_key
 from cython.cimports.espalier.growing.kernels.splits.criterion import clear, plogp, size_of, weight_of
 from cython.cimports.espalier.growing.kernels.splits.deviations import (
     add_rows,
@@ -18,7 +18,7 @@ from cython.cimports.espalier.growing.kernels.splits.deviations import (
     remove_rows,
 )
 from cython.cimports.espalier.model.node_tests import NOMINAL
-from cython.cimports.libc.math import fabs, frexp, ldexp, rint, sqrt
+from cython.cimports.libc.math import frexp, ldexp, rint, sqrt
 
 EXHAUSTIVE_CATEGORIES = 10
 """All subsets of at most this number of categories can be tried."""
@@ -70,6 +70,10 @@ def best_one_vs_rest_split(work, ints):
     n_present = work.search.n_present
     is_absolute: cython.bint = work.parameters.criterion == c.ABSOLUTE_ERROR
     if is_absolute:
+        for j in range(n_present):
+            work.medians.forward[j] = category_term(work, j, 0.0, False)
+            if work.search.places_unknown:
+                work.medians.backward[j] = category_term(work, j, 1.0, False)
         add_rows(work, work.medians.bucket, 0, work.medians.bucket_start[n_present], 1.0)
     for j in range(n_present):
         place = work.categories.ascending[j]
@@ -273,29 +277,4 @@ def _one_against_rest_deviation(work, j, branch):
     if branch == 1:
         add_rows(work, work.medians.bucket, end, stop, -1.0)
     add_rows(work, work.medians.bucket, first, last, 1.0)
-    # The trees are in use, so the deviation of the category is computed by sorting.
-    return rest + _small_deviation(work, first, last, end, stop if branch == 0 else end)
-
-
-def _small_deviation(work, first, last, extra_first, extra_last):
-    """Return the deviation of some rows from their median. The rows are sorted, and the trees are not used."""
-    n_rows = last - first
-    count = n_rows + extra_last - extra_first
-    values, weights, order = work.medians.forward, work.medians.backward, work.medians.sequence
-    whole = 0.0
-    for i in range(count):
-        row = work.medians.bucket[first + i if i < n_rows else extra_first + i - n_rows]
-        order[i], values[i], weights[i] = i, work.targets.target[row], work.sums.weight[row]
-        whole += weights[i]
-    sort_by_key(order, values, count)
-    median = 0.0
-    below = 0.0
-    for i in range(count):
-        below += weights[order[i]]
-        if below >= 0.5 * whole * (1.0 - 1e-12):
-            median = values[order[i]]
-            break
-    answer = 0.0
-    for i in range(count):
-        answer += weights[order[i]] * fabs(values[order[i]] - median)
-    return answer
+    return rest + (work.medians.backward[j] if branch == 0 else work.medians.forward[j])

@@ -13,7 +13,7 @@ from cython.cimports.espalier.model.node_tests import NOMINAL, NUMERIC
 from cython.cimports.libc.math import fabs
 
 NOISE = 1e-12
-MIN_SIZE = 2.0 - WEIGHT_TOLERANCE
+MIN_SIZE = 2.0 * (1.0 - WEIGHT_TOLERANCE)
 """Least weight of the rows that a surrogate sends to each branch, without class weights."""
 
 

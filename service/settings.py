@@ -174,8 +174,8 @@ class Settings:
         1,
         1_000_000_000,
         "limit for one request, on each of: rows times nodes (explain: full); rows times levels (explain: path); over "
-        "all rows that take several branches, the sum of the steps, or of the paths (explain: none). With 10 classes, "
-        "the limit of levels, steps and paths is a half of it; with 20, a third; and so on",
+        "all rows that take several branches, the sum of the steps, or of the paths (explain: none). For a "
+        "model with c classes, the limit of levels, steps and paths is divided by 1 + c // 10",
     )
 
     @classmethod

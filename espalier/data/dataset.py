@@ -195,8 +195,8 @@ def _canonical(cells: Column) -> Column:
 
 def _check_cells(feature: Feature, cells: Array) -> None:
     """Raise `DataError` if cells have not one axis or, as compiled code does not check it, a code has no category."""
-    last = len(feature.categories) - 1
-    if cells.ndim != 1 or (feature.coded and len(cells) and not -1 <= cells.min() <= cells.max() <= last):
+    last, is_legal = len(feature.categories) - 1, cells.ndim == 1 and cells.dtype.kind in "biuf"
+    if not is_legal or (feature.coded and len(cells) and not -1 <= cells.min() <= cells.max() <= last):
         content = f"codes from -1 (missing) to {last}" if feature.coded else "numbers"
         raise DataError([Fault(pointer(feature.name), "not_legal", f"must be an array, with one axis, of {content}")])
 

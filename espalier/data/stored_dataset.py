@@ -191,10 +191,10 @@ def _blocks(paths: Sequence[TableFile], forms: Sequence[str], assembler: TableAs
         read: Any = FORMATS[form].read
         with opened(path) as source:
             try:
-                for place, block in enumerate(read(source, assembler)):
-                    if place == 0 and form != "ndjson" and (block.n_rows or first is None):
-                        first = _checked(block, first)
-                    yield block
+                for block in read(source, assembler):
+                    if block.n_rows or (path is paths[-1] and not assembler.n_rows):
+                        first = first if form == "ndjson" else _checked(block, first)
+                        yield block
             except DataError as error:
                 # A reader refuses a file without rows if there are no rows yet; a later file may have some.
                 if error.faults[0].code != "empty" or (path is paths[-1] and not assembler.n_rows):

@@ -212,8 +212,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         listed = () if self.nominal_columns is None else self.nominal_columns
         if isinstance(listed, str) or not isinstance(listed, Iterable):
             raise EstimatorError([Fault("/nominal_columns", "wrong_type", "must be a list of column names or numbers")])
-        more = self.nominal if isinstance(self.nominal, list | tuple | np.ndarray) else ()
-        given, names = list(map(_plain_value, [*listed, *more])), [raw.name for raw in columns]
+        of_nominal = self.nominal if isinstance(self.nominal, list | tuple | np.ndarray) else ()
+        given, names = list(map(_plain_value, [*listed, *of_nominal])), [raw.name for raw in columns]
         name_of = dict(zip([*range(-len(names), len(names)), *names], names * 3, strict=True))
         unknown = [each for each in given if not (isinstance(each, str) or is_number(each)) or each not in name_of]
         legal = f"must be a column's name or its number from {-len(names)} to {len(names) - 1}"

@@ -36,7 +36,7 @@ def jdm_table(given: Exported) -> str:
     """Return a JDM document: an input, a decision table and an output."""
     model, program = given.model, given.program
     attributes, literals, missing = model.schema.attributes, category_literals(model, _literal), missing_numbers(model)
-    inputs = {place: _Cells(attributes[place], literals[place], missing[place]) for place in _tested(program)}
+    inputs = {place: _Column(attributes[place], literals[place], missing[place]) for place in _tested(program)}
     outputs = ["label", "probabilities", "leaf"] if model.schema.classes else ["value", "leaf"]
     rules = [_rule(model, program, inputs, case, number) for number, case in enumerate(cases_of(model, program))]
     content = {
@@ -109,7 +109,7 @@ def _node(kind: str, place: int, **content: Any) -> dict[str, Any]:
     return {"id": kind, "type": kind, "name": kind, "position": {"x": 300 * place, "y": 0}, **content}
 
 
-def _rule(model: Model, program: Program, inputs: Mapping[int, "_Cells"], case: Case, number: int) -> dict[str, str]:
+def _rule(model: Model, program: Program, inputs: Mapping[int, "_Column"], case: Case, number: int) -> dict[str, str]:
     cells = {f"i{place}": "" for place in inputs}
     cells |= {f"i{part.feature}": inputs[part.feature].cell(part) for part in case.parts}
     row = program.table[case.number].tolist()
@@ -121,8 +121,8 @@ def _rule(model: Model, program: Program, inputs: Mapping[int, "_Cells"], case: 
     return {"_id": f"r{number}", **cells, **answer, "leaf": str(case.number)}
 
 
-class _Cells:
-    """The cells of an attribute: conditions with literals of categories, and of numbers that mean a missing value."""
+class _Column:
+    """A column of the decision table: the conditions on an attribute, whose categories have these literals."""
 
     def __init__(self, feature: Feature, categories: Sequence[Sequence[str]], missing: Sequence[float]) -> None:
         self.feature, self.categories = feature, categories

@@ -16,7 +16,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from espalier.data.labels import Label
+from espalier.data.labels import MAX_INTEGER, Label
 from espalier.data.schema import Feature
 from espalier.explanation.explain import rule_of
 from espalier.export.cases import Case, Part, cases_of
@@ -40,8 +40,8 @@ EXTREMES: Final = {"sqlite": ("MIN", "MAX")}
 """The functions that return the least and the greatest argument, if they are not LEAST and GREATEST."""
 DOUBLES: Final = {"oracle": "BINARY_DOUBLE"}
 """The type of doubles, if it is not that of ``DOUBLE``: Oracle's is a decimal."""
-NUMBERS: Final = {"oracle": "{!r}d", "sqlite": "{:.18g}"}
-"""How numbers are written, if not as their shortest text: decimals of Oracle end at 1e126, SQLite rounds wrongly."""
+FRACTIONS: Final = {"oracle": "{!r}d", "sqlite": "{:.18g}"}
+"""How numbers above 2^53 or with a fraction are written: Oracle's decimals end at 1e126; SQLite misreads some texts."""
 
 
 def sql_query(given: Exported, dialect: str) -> str:
@@ -176,8 +176,9 @@ class _Query:
         return self._number(label)
 
     def _number(self, value: float) -> str:
-        """Return a literal that is read as exactly this number."""
-        return NUMBERS.get(self.dialect, "{!r}").format(value)
+        """Return a literal that is read as this number."""
+        is_exact = abs(value) < MAX_INTEGER and value == int(value)
+        return repr(value) if is_exact else FRACTIONS.get(self.dialect, "{!r}").format(value)
 
     def _double(self, value: float) -> str:
         return f"CAST({self._number(value)} AS {self.double})"

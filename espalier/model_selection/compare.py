@@ -42,7 +42,7 @@ class Result:
         seconds: For each fold, the seconds of the training, without the test.
         misses: Loss of each test row of weight above 0, fold by fold: 0 or 1 for a class, or the squared error.
         weights: Weights of these rows.
-        confusion: Sum of the confusion matrices of the folds, which are not in `evaluations`; None as there.
+        confusion: Sum of the folds' confusion matrices, which `evaluations` lack; None if there are too many classes.
         notes: Remarks on the test rows if there is one split; empty for folds.
     """
 

@@ -103,8 +103,8 @@ def as_declared_by(schema: Schema, rows: Dataset) -> Dataset:
         columns.append(np.maximum(column, -1).astype(np.int32) if feature.coded else column)
     target = target_of(schema, rows)
     columns.append(np.maximum(target, -1).astype(np.int32) if schema.classes else target)
-    # An attribute or the target may have the name of the weight column, whose new name is longer than any of theirs.
-    name = " ".join(["weight", *(feature.name for feature in schema.features)])
+    taken = {feature.name for feature in schema.features}  # one may be that of the weight column
+    name = next(name for name in map("weight {}".format, range(len(taken) + 1)) if name not in taken)
     weight = Feature(name, FeatureKind.NUMERIC, Role.WEIGHT)
     return Dataset(Schema((*schema.attributes, *filter(None, [schema.target]), weight)), (*columns, rows.weight))
 

@@ -41,7 +41,7 @@ def create_key(body: dict[str, Any]) -> Response:
 
 @keys.get("/v1/keys", scope=Scope.ADMIN, query=PageQuery, shows=page_of(schemas.Key))
 def list_keys(query: dict[str, Any]) -> Response:
-    """List keys without their secrets, newest first by id; `ESPALIER_ADMIN_KEY` gives the id of its key."""
+    """List keys without their secrets, by descending id: newest first, but `ESPALIER_ADMIN_KEY` gives its own id."""
     with read_session(current_service().sessions) as session:
         return page_response(page(session, Key, **query), KEY_SCHEMA)
 

@@ -22,7 +22,7 @@ log = logging.getLogger("service.requests")
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-# Of each response that does not set them itself. A browser that shows a response as a page must load and run nothing.
+# A response that does not set these gets them. A browser that shows a response as a page must load and run nothing.
 SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",

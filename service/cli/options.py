@@ -81,7 +81,7 @@ def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
 
 
 def holdout_value(text: str) -> Any:
-    """Read the value of ``--holdout``: a path if it names a file, else JSON, where a number is a share."""
+    """Read the value of ``--holdout`` as JSON, where a number is a share; a text that is not JSON is a path."""
     value = json_or_text(text)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"fraction": value}

@@ -54,7 +54,7 @@ class Child:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps `children` running until `stopping` is set: by SIGINT, SIGTERM, or SIGHUP if nohup does not ignore it."""
+    """Keeps `children` running until SIGINT, SIGTERM or, unless it is ignored (nohup), SIGHUP sets `stopping`."""
 
     children: Sequence[Child]
     report: Callable[[str], None]  # prints a line

@@ -32,7 +32,7 @@ def point(
     model = find_model(session, name, lock=True)
     target = find_version(session, name, version)
     current = _current(session, model.id, alias)
-    _check(current, if_current, name=name, alias=alias)
+    _check_current(current, if_current, name=name, alias=alias)
     if current is not None and current.version.number == version:
         return current
     return _append(session, current, target, alias=alias, key_id=key_id, event="set", before=current and current.number)
@@ -46,7 +46,7 @@ def roll_back(
     current = _current(session, model.id, alias)
     if current is None:
         raise NotFound("alias", f"{name}/{alias}")
-    _check(current, if_current, name=name, alias=alias)
+    _check_current(current, if_current, name=name, alias=alias)
     if current.before is None:
         raise Conflict(f"alias {alias!r} of model {name!r} has no previous version")
     goal = session.get_one(AliasEvent, (model.id, alias, current.before))
@@ -107,7 +107,7 @@ def _current(session: Session, model_id: str, alias: str) -> AliasEvent | None:
     return session.scalar(_events(model_id, alias).limit(1))
 
 
-def _check(current: AliasEvent | None, if_current: object, *, name: str, alias: str) -> None:
+def _check_current(current: AliasEvent | None, if_current: object, *, name: str, alias: str) -> None:
     number = None if current is None else current.version.number
     if if_current is not ANY and if_current != number:
         state = "there is no such alias yet" if number is None else f"it points at version {number}"

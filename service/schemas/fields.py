@@ -122,12 +122,12 @@ class ListOf(Described, fields.List[Any]):
     def __init__(
         self, inner: fields.Field[Any], description: str = "", *, longest: int = MAX_ITEMS, **options: Any
     ) -> None:
-        def short(value: object) -> object:
+        def refuse_long(value: object) -> object:
             if isinstance(value, list) and len(value) > longest:
                 raise ma.ValidationError(coded("out_of_range", f"must have at most {longest} items"))
             return value
 
-        super().__init__(description, inner, pre_load=short, **options)
+        super().__init__(description, inner, pre_load=refuse_long, **options)
 
 
 class Nested(Described, fields.Nested):

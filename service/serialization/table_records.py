@@ -140,7 +140,7 @@ class TableRecord:
 
 
 NO_INPUTS: Final = espalier.Dataset(espalier.Schema(()), ())
-# By model, so that they do not outlive it: the cache of models has a limit, and drops some.
+# The answers of the leaves of each model; a model that the cache of models drops is not kept alive.
 _LEAF_ANSWERS: Final[WeakKeyDictionary[espalier.Model, dict[tuple[int, bool], Answer]]] = WeakKeyDictionary()
 
 

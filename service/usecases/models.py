@@ -1,7 +1,7 @@
 """Import, archive and delete models and versions, and change the settings of a model.
 
 The document of a version never changes. An archived version no longer answers, but its decisions can be explained.
-A version cannot be deleted alone if a decision, an unfinished job or a pruned version needs it, or an alias had it.
+A version cannot be deleted alone if a decision, an unfinished job or a pruned version needs it, or an alias named it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

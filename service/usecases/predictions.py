@@ -185,7 +185,7 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
 
 def max_paths(model: espalier.Model, settings: Settings) -> int:
     """Return the limit on levels, steps and paths: lower from ten classes on, since each of them has all classes."""
-    return settings.max_full_nodes // (1 + len(model.schema.classes) // 10)
+    return max(1, settings.max_full_nodes // (1 + len(model.schema.classes) // 10))
 
 
 def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, settings: Settings) -> None:

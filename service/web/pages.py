@@ -79,9 +79,13 @@ def see_other(endpoint: str, **values: Any) -> Response:
 
 @pages.before_request
 def begin() -> Response | None:
-    """Identify the caller, check its scope and model, and refuse a change that comes from another site."""
+    """Identify the caller, check its scope and model, and refuse a change that comes from another site.
+
+    A page that another site links to is opened twice: see `is_followed_from_another_site`.
+    """
     if session.is_followed_from_another_site():
-        return Response(headers={"Refresh": "0"})  # the browser opens the page again, now from this site
+        # The browser opens the page again, now from this site; the link is for a browser that does not.
+        return Response('<a href="">Open the page</a>', headers={"Refresh": "0"}, content_type="text/html")
     request.max_form_memory_size = MAX_FORM_MB * 2**20
     if request.endpoint == UPLOADS:
         request.max_form_parts, request.max_form_memory_size = MAX_UPLOAD_FIELDS, 2**20

@@ -20,7 +20,7 @@ from service.usecases.pruning import plan_pruning
 from service.web.charts import place_of, step_line
 from service.web.forms import parameter_fields, typed_parameters, whole_number
 from service.web.pages import pages, problem_of, render, see_other
-from service.web.training import code_of, holdout_request, listed_data_sets
+from service.web.training import check_holdout, code_of, holdout_request, listed_data_sets
 from service.web.tree_pictures import is_tree, picture
 from service.web.versions import VERSION, loaded
 
@@ -51,6 +51,7 @@ def request_pruning(name: str, number: int) -> Response:
     """Queue a pruning."""
     body = _pruning_request(name, number, request.form)
     try:
+        check_holdout(request.form)
         with queued_job(plan_pruning, PruningJobRequest(), body) as (_, job):
             job_id = job.id
     except (espalier.EspalierError, ServiceError) as error:

@@ -11,8 +11,9 @@ import espalier
 from service.api.context import current_caller, current_service, queued_job
 from service.database.engine import read_session
 from service.database.tables import DataSet, Scope
-from service.errors import ServiceError
+from service.errors import ServiceError, ValidationFailed
 from service.repositories import models
+from service.repositories.datasets import WITHOUT_DECLARATION
 from service.repositories.pagination import page
 from service.schemas.jobs import TrainingJobRequest
 from service.usecases.training import plan_training
@@ -38,6 +39,7 @@ def train() -> Response:
 def request_training() -> Response:
     """Queue a training."""
     try:
+        check_holdout(request.form)
         with queued_job(plan_training, TrainingJobRequest(), training_request(request.form)) as (_, job):
             job_id = job.id
     except (espalier.EspalierError, ServiceError) as error:
@@ -79,14 +81,19 @@ def training_request(typed: Mapping[str, str]) -> dict[str, Any]:
 
 def holdout_request(typed: Mapping[str, str]) -> dict[str, Any] | None:
     """Return the holdout that a form describes, or None if the form describes none."""
-    kind, other = typed.get("holdout", ""), typed.get("holdout_dataset", "")
-    if kind == "dataset" or (not kind and other):
-        return {"dataset": other}
-    if kind == "share":  # beside a data set, the API refuses it
-        fields = ("fraction", "seed", "stratified", "dataset")
-        given = {name: typed.get(f"holdout_{name}", "").strip() for name in fields}
+    if typed.get("holdout") == "dataset":
+        return {"dataset": typed.get("holdout_dataset", "")}
+    if typed.get("holdout") == "share":
+        given = {name: typed.get(f"holdout_{name}", "").strip() for name in ("fraction", "seed", "stratified")}
         return {name: typed_value(text) for name, text in given.items() if text}
     return None
+
+
+def check_holdout(typed: Mapping[str, str]) -> None:
+    """Raise `ValidationFailed` if a form names a data set to hold out, but does not hold out another data set."""
+    if typed.get("holdout_dataset") and typed.get("holdout") != "dataset":
+        message = "is used only if another data set is held out: choose that above, or none here"
+        raise ValidationFailed([espalier.Fault("/holdout/dataset", "not_legal", message)])
 
 
 def code_of(path: str, body: Mapping[str, Any]) -> dict[str, str]:
@@ -115,7 +122,7 @@ def listed_data_sets(*chosen: str) -> list[tuple[str, str]]:
     if not can(Scope.READ):
         return []
     with read_session(current_service().sessions) as session:
-        rows = page(session, DataSet, limit=MAX_LISTED).items
+        rows = page(session, DataSet, options=WITHOUT_DECLARATION, limit=MAX_LISTED).items
     named = {row.id: f"{row.name[:60]} ({row.n_rows} rows, {row.created:%Y-%m-%d %H:%M})" for row in rows}
     return with_chosen(named, *chosen)
 

@@ -128,7 +128,7 @@ def _work_once(worker: Worker, child: Child) -> bool:
         LOG.warning("%s; trying again", error.log_message)
     except Exception:  # the worker goes on; the lease of the job runs out, and the job is claimed again
         LOG.exception("an unexpected error in the worker")
-        return worker.stop.wait(RETRY_SECONDS)  # clean up: the error may come back each time
+        return worker.stop.wait(RETRY_SECONDS)  # clean up unless the worker stops: the error may come back each time
     return not worker.stop.wait(RETRY_SECONDS)
 
 

@@ -136,6 +136,8 @@ def test_codes_of_a_feature_without_categories_and_a_column_of_two_axes_are_refu
         Dataset(bare, (np.array([0, -1]), np.zeros(2)))
     with pytest.raises(DataError, match=r"/n: must be .* one axis"):
         Dataset(bare, (np.array([-1, -1]), np.zeros((2, 2))))
+    with pytest.raises(DataError, match=r"/c: must be .* of codes"):
+        Dataset(bare, (np.array(["x", "y"]), np.zeros(2)))
 
 
 def test_rows_are_taken_by_a_mask_as_in_numpy():

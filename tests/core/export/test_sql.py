@@ -200,6 +200,19 @@ def test_sqlite_reads_a_threshold_and_a_value_exactly(number) -> None:
     connection.close()
 
 
+def test_labels_that_are_numbers_keep_their_type_in_sqlite() -> None:
+    target = Feature("y", FeatureKind.NOMINAL, Role.TARGET, (1.0, 2.5, 3.0))
+    schema = Schema((Feature("x", FeatureKind.NUMERIC), target))
+    query = espalier.export_model(plant(schema, Cut(0, 0.5, (A, B), 1)), "sql-sqlite")
+    connection = sqlite3.connect(":memory:")
+    connection.execute('CREATE TABLE "rows" (x REAL)')
+    connection.execute('INSERT INTO "rows" VALUES (0.0), (1.0)')
+    answers = connection.execute(query)
+    place = [column[0] for column in answers.description].index("espalier_label")
+    assert {type(row[place]) for row in answers} == {float}
+    connection.close()
+
+
 def test_texts_of_sql_server_are_unicode() -> None:
     """Without N, SQL Server converts a text to the code page of the database, in which both are ``??``."""
     target = Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b", "c"))

@@ -81,3 +81,14 @@ def test_the_path_of_a_tree_of_scikit_learn_is_the_one_that_it_gives_itself(targ
     is_last = np.append(np.diff(theirs.ccp_alphas) > 1e-9, True)  # equal prices are listed several times there
     assert ours.alpha == pytest.approx(theirs.ccp_alphas[is_last], rel=1e-6, abs=1e-9)
     assert ours.risk == pytest.approx(theirs.impurities[is_last], rel=1e-6, abs=1e-9)
+
+
+def test_a_tree_of_scikit_learn_whose_numbers_are_far_from_zero_is_pruned() -> None:
+    """Scikit-learn computes deviations as the mean square less the squared mean, which loses digits here."""
+    tree = pytest.importorskip("sklearn.tree")
+    draw = np.random.default_rng(3)
+    x = draw.standard_normal((150, 3))
+    for offset in (1e6, 1e7):
+        y = x[:, 0] * x[:, 1] + draw.standard_normal(150) + offset
+        estimator = tree.DecisionTreeRegressor(random_state=0, max_depth=4).fit(x, y)
+        assert espalier.pruning_path(espalier.from_sklearn(estimator)).leaves[-1] == 1

@@ -59,3 +59,17 @@ def test_a_file_without_rows_is_skipped_wherever_it_comes_unless_all_are_such(tm
         with pytest.raises(DataError, match="no rows") as caught:
             train(files, memory_limit=LIMIT, declared=declared)
         assert [fault.code for fault in caught.value.faults] == ["empty"]
+
+
+def test_the_columns_of_a_parquet_file_without_rows_do_not_matter_wherever_it_comes(tmp_path: Path) -> None:
+    import pyarrow  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
+
+    empty, whole = tmp_path / "empty.parquet", tmp_path / "whole.parquet"
+    parquet.write_table(pyarrow.table({"other": pyarrow.array([], pyarrow.string())}), empty)
+    parquet.write_table(pyarrow.table({"x": [1, 2], "y": ["a", "b"]}), whole)
+    expected = to_json(train(whole, memory_limit=LIMIT, declared={"target": "y"}))
+    for files in ([empty, whole], [whole, empty]):
+        assert to_json(train(files, memory_limit=LIMIT, declared={"target": "y"})) == expected
+    with pytest.raises(DataError, match="no rows"):
+        train([empty, empty], memory_limit=LIMIT, declared={"target": "other"})

@@ -199,6 +199,13 @@ def test_a_weight_column_of_the_holdout_may_be_an_attribute_of_the_training_data
     assert trees[0] == trees[1]
 
 
+def test_rows_of_another_table_stop_the_growth_whatever_the_length_of_the_names():
+    names = [f"{'long ' * 5}{place}" for place in range(60)]  # 1,500 characters, more than a name may have
+    rows = [{**dict.fromkeys(names, row % 3), "y": "ab"[row % 2]} for row in range(12)]
+    data = dataset_from_rows(rows, target="y")
+    assert train(data, "cart", pruning=None, validation_stop=True, holdout=dataset_from_rows(rows[1:], target="y"))
+
+
 @pytest.mark.parametrize(
     ("held", "note"),
     [

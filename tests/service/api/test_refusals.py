@@ -248,6 +248,15 @@ def test_levels_and_paths_count_once_more_for_every_ten_classes(settings: Settin
             assert f"at most {n_rows * each} are allowed" in response.get_json()["detail"]
 
 
+def test_one_level_is_always_allowed(settings: Settings) -> None:
+    csv = "x,y\n" + "".join(f"{n % 2},c{n}\n" for n in range(20))
+    model = espalier.train(espalier.dataset_from_csv(csv, target="y"), "c45")
+    assert model.tree.depth <= 1
+    with serving(settings, max_full_nodes=1) as served:
+        served.keep("many", model)
+        assert served.post("/v1/models/many/predict", {"rows": [{"x": 1}], "explain": "path"}).status_code == 200
+
+
 def test_a_list_of_rules_counts_by_its_rules(settings: Settings) -> None:
     data = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
     rules = espalier.prune(

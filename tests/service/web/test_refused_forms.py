@@ -70,13 +70,28 @@ def test_a_value_that_is_nested_too_deeply_to_be_sent_is_told_at_its_field(visit
     assert visitor.send("/train/code", fields).status_code == 200
 
 
+def test_a_fault_of_a_part_that_has_a_field_leads_to_the_field(visitor: Browser) -> None:
+    data_set = visitor.served.train("tennis")
+    fields = {"model": "m", "dataset": data_set, "preset": "cart", "holdout": "share", "holdout_fraction": "5"}
+    assert Structure(visitor.refused("/train", **fields)).ids.count("at-holdout-fraction") == 1
+
+
 def test_a_data_set_to_hold_out_is_used_or_refused(visitor: Browser) -> None:
     """It is chosen in a menu of its own, below the menu for what is held out."""
     data_set, other = visitor.served.train("tennis"), visitor.served.upload(OTHER_DAYS, target="PlayTennis")["id"]
     fields = {"model": "m", "dataset": data_set, "preset": "cart", "holdout_dataset": other, "holdout_fraction": "0.3"}
-    for held_out in ("", "dataset"):
-        job = visitor.change("/train", **fields, holdout=held_out).split("/")[2]
-        with read_session(visitor.served.service.sessions) as session:
-            assert job_queue.find_job(session, job).holdout_data_set_id == other
-    html = visitor.refused("/train", **fields, holdout="share")
-    assert "is not legal beside dataset" in faults_of(html, "holdout_fraction")
+    job = visitor.change("/train", **fields, holdout="dataset").split("/")[2]
+    with read_session(visitor.served.service.sessions) as session:
+        assert job_queue.find_job(session, job).holdout_data_set_id == other
+    for held_out in ("", "share"):
+        for path in ("/train", "/models/tennis/versions/1/prune"):
+            html = visitor.refused(path, **fields, holdout=held_out)
+            assert "is used only if another data set is held out" in faults_of(html, "holdout_dataset")
+
+
+def test_a_refused_promotion_on_the_first_page_keeps_what_was_typed(visitor: Browser) -> None:
+    visitor.served.train("tennis")
+    action = re.search(r'action="(/ui/models/tennis/aliases[^"]*)"', visitor.get("/models/tennis"))
+    assert action
+    html = visitor.refused(action[1].removeprefix("/ui"), alias="1", version="1")
+    assert Structure(html).values["alias"] == "1"

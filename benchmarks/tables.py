@@ -209,7 +209,7 @@ def _first_test_row(name: str) -> int:
 
 
 def _code(column: Mapping[str, Any], cell: str) -> float:
-    """Return a number, the position of a category, or -1 for a missing cell."""
+    """Return the cell as a number: a category as its position, and a missing cell as -1."""
     if cell == "?":
         return -1.0
     return float(cell) if column["type"] == "numeric" else float(column["values"].index(cell))

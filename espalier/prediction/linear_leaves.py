@@ -53,7 +53,7 @@ class LinearAnswers:
 
     Attributes:
         tree: The tree.
-        models: The linear models of its nodes; None if all of them predict constants.
+        models: The linear models of its nodes; None if all nodes predict constants.
         constant: The constant k of the smoothing; None without smoothing.
     """
 

@@ -2,7 +2,7 @@
 
     BYTES as bytes:   length (4) | text | length (4) | text | …        any other type: cell | cell | …
 
-A cell is missing if it is null (JSON), NaN, an empty text that is no category, or in `missing_values` of the schema.
+A cell is missing if the schema's `missing_values` list it, or if it is null, NaN, or an empty text (and no category).
 """
 
 import math

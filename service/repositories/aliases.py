@@ -41,7 +41,7 @@ def point(
 def roll_back(
     session: Session, name: str, alias: str, *, if_current: object = ANY, key_id: str | None = None
 ) -> AliasEvent:
-    """Point an alias at its previous version; raise `Conflict` as `point`, or if there is no previous version."""
+    """Point an alias at its previous version; raise `Conflict` as `point` does, and if there is none."""
     model = find_model(session, name, lock=True)
     current = _current(session, model.id, alias)
     if current is None:

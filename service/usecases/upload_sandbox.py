@@ -169,7 +169,7 @@ def _document(table: espalier.Dataset) -> dict[str, Any]:
 def _register(
     *, store: str, files: Sequence[Mapping[str, Any]], folder: str, declared: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Read files below the store into columns in `folder`, with one column or one group of rows in memory at a time."""
+    """Read files of the store, group of rows by group of rows, and write each column to a file in `folder`."""
     source = store_at(store)
     given = [StoreFile(**file) for file in files]
     try:

@@ -204,7 +204,7 @@ def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float | None, f
 
 
 def _known(text: str, *, names: Collection[str]) -> dict[str, Any]:
-    """Return the replies so far in a consultation by attribute; all attributes must be in `names`."""
+    """Return the replies of a consultation, by attribute name; all these names must be in `names`."""
     try:
         known = orjson.loads(text)
     except orjson.JSONDecodeError:

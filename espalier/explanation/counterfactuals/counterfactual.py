@@ -42,7 +42,7 @@ class Change:
 
     Attributes:
         attribute: The attribute.
-        before: The row's value in JSON, in the form of `after`, even if training did not see it; None if it is missing.
+        before: The row's own value in JSON, which may be a category that training did not see; None if it is missing.
         after: The proposed value.
         distance: Distance between `before` and `after`; see `espalier.explanation.counterfactuals.value_domains`.
         cost: The distance times the attribute's cost.

@@ -213,7 +213,7 @@ def _measured(
     unit = 1.0
     if not model.schema.classes:
         # In this power of two above all targets, the fourth powers of errors neither overflow nor vanish.
-        largest = np.abs([*model.tree.value, *target_of(model.schema, dataset)]).max()
+        largest = np.abs(np.concatenate((model.tree.value, target_of(model.schema, dataset)))).max()
         unit = float(np.ldexp(1.0, np.frexp(largest)[1]))
     if parameters.select == "validation":
         loss, squares, weight = _losses_over_path(model, path, dataset, unit)

@@ -172,10 +172,10 @@ def decision_ids(record_id: str, n_rows: int) -> list[str]:
 def find(session: Session, decision_id: str) -> Decision:
     """Return the decision with exactly this id ("R" and "R:0" differ); raise `NotFound` if there is none."""
     record_id, _, number = decision_id.partition(":")
-    if re.fullmatch(DECISION_ID, decision_id):
-        row = session.execute(_records().where(DecisionRecord.id == record_id)).first()
-        opened, place = row and _OpenedRecord(row), int(number or 0)
-        if opened and opened.has_one_id == (not number) and place < opened.n_rows:
+    query = _records().where(DecisionRecord.id == record_id)
+    if re.fullmatch(DECISION_ID, decision_id) and (row := session.execute(query).first()):
+        opened, place = _OpenedRecord(row), int(number or 0)
+        if opened.has_one_id == (not number) and place < opened.n_rows:
             return opened.decision(place)
     raise NotFound("decision", decision_id)
 

@@ -1,7 +1,7 @@
 # run · test · check · check-all · docs · bench · chaos · lock · wheel: each makes its own set-up in .venv; image: a container image
 SHELL := /bin/bash -o pipefail
 PYTHON ?= python3
-PORT ?= 8080
+PORT ?=
 BIN := .venv/bin
 TESTS ?= tests
 TABLES ?=
@@ -16,7 +16,7 @@ KERNELS := $(foreach header,$(shell find espalier -name '*.pxd'),$(header) $(hea
 .PHONY: run test check check-all docs bench chaos lock image wheel clean python-is-there
 
 run: .venv/.run .venv/.kernels
-	@$(BIN)/espalier up --examples --port $(PORT)
+	@$(BIN)/espalier up --examples $(if $(PORT),--port $(PORT))
 
 test: .venv/.dev .venv/.kernels
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow" $(TESTS) # many wait: three share two cores

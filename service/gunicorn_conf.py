@@ -8,14 +8,13 @@ import signal
 import socket
 import struct
 from contextlib import suppress
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from gunicorn.http.errors import ParseException
 
 from service.api.context import EXTENSION
-from service.api.problems import malformed_chunks_response
+from service.api.problems import BAD_CHUNKS, problem_response
 from service.cli.listening import host_of
 from service.log_config import configuration
 from service.metrics import forget_process
@@ -37,7 +36,7 @@ forwarder_headers = ""  # no header sets WSGI variables; the application reads X
 forwarded_allow_ips = ""
 errorlog = None  # `configuration` sets the handlers
 control_socket_disable = True  # it would create a file in the home folder
-if Path("/dev/shm").is_dir():  # noqa: S108 - heartbeats are not written to a disk there
+if os.access("/dev/shm", os.W_OK):  # noqa: S108 - heartbeats are not written to a disk there
     worker_tmp_dir = "/dev/shm"  # noqa: S108
 
 RECEIVE_SECONDS = 5  # a client that pauses for longer while it sends its request is disconnected
@@ -71,7 +70,7 @@ def when_ready(server: Any) -> None:
 def post_fork(_server: Any, worker: Any) -> None:
     """Drop inherited database connections, handle invalid chunks, and tell the service when the process is stopping."""
     app = worker.app.wsgi()
-    app.register_error_handler(ParseException, malformed_chunks_response)
+    app.register_error_handler(ParseException, lambda _: problem_response(BAD_CHUNKS))
     service = app.extensions[EXTENSION]
     service.sessions.engine.dispose(close=False)  # the parent's connections stay open
     service.is_stopping = lambda: not worker.alive

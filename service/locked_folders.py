@@ -21,8 +21,10 @@ LOCK_FILE: Final = "lock"
 def locked_folder(prefix: str, base: Path) -> Iterator[Path]:
     """Remove the folders with this prefix whose process was killed; yield a new folder and remove it at the end.
 
+    The folder `base` is created if it does not exist.
     Processes that are forked in the block inherit the lock: it is held until the block and all of them have ended.
     """
+    base.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(prefix, base)
     own, folder = os.getpid(), Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=base))
     lock = os.open(folder / "new", os.O_CREAT | os.O_RDWR, 0o600)

@@ -15,8 +15,7 @@ from typing import Any
 from service.errors import SettingsError
 
 PREFIX = "ESPALIER_"
-FOR_TESTS = re.compile("ESPALIER_(REFERENCE|TEST_.*)")  # read only by tests
-READ_BY_BUILD = {"ESPALIER_CHECKED", "ESPALIER_CPU"}
+READ_ELSEWHERE = re.compile("ESPALIER_(REFERENCE|TEST_.*|CHECKED|CPU)")  # by tests, or when the kernels are compiled
 MAX_CELL_CHARS = 131_072  # the limit of the standard library's CSV reader
 MAX_LEASE_SECONDS = 3600  # maximum time that a silent worker keeps its job
 SQLITE_FILE = "sqlite:///"
@@ -64,6 +63,10 @@ def _text(default: str, pattern: str, legal: str, meaning: str, *, secret: bool 
     return _setting(default, Rule(str, lambda text: bool(matches(text)), legal, meaning, secret))
 
 
+def _is_host(text: str) -> bool:
+    return bool(re.fullmatch(HOST, text) and text.encode("idna"))  # a name without such a form raises a `ValueError`
+
+
 def _choice(*choices: str, default: str | None = None, meaning: str) -> Any:
     legal = f"{', '.join(choices[:-1])} or {choices[-1]}"
     return _setting(default or choices[0], Rule(str, choices.__contains__, legal, meaning))
@@ -85,7 +88,9 @@ class Settings:
         "the database; the folder of an SQLite file is created",
         secret=True,
     )
-    host: str = _text("127.0.0.1", HOST, "a host name or an IP address", "the address that the web server listens on")
+    host: str = _setting(
+        "127.0.0.1", Rule(str, _is_host, "a host name or an IP address", "the address that the web server listens on")
+    )
     port: int = _number(8080, 1, 65535, "the port that the web server listens on")
     auth: str = _choice("none", "keys", meaning="whether callers need a key; none: HOST must be a loopback address")
     admin_key: str = _text(
@@ -234,8 +239,8 @@ def variables() -> tuple[Variable, ...]:
 def unknown_variables() -> tuple[str, ...]:
     """Return the variables ESPALIER_… of the environment that nothing reads; they are probably misspelled."""
     known = {variable.name for variable in variables()}
-    given = {name for name in os.environ if name.startswith(PREFIX) and not FOR_TESTS.fullmatch(name)}
-    return tuple(sorted(given - known - READ_BY_BUILD))
+    given = {name for name in os.environ if name.startswith(PREFIX) and not READ_ELSEWHERE.fullmatch(name)}
+    return tuple(sorted(given - known))
 
 
 def check_listening(settings: Settings, host: str | None = None) -> None:

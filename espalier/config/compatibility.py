@@ -134,7 +134,7 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
         message = f"must be above 0 for {config.cost_function}, which divides by it"
         zeros = [name for name, cost in config.attribute_costs or () if cost == 0]
         faults += [Fault(pointer("attribute_costs", name), "not_legal", message) for name in zeros]
-    if isinstance(config.class_weight, tuple):
+    if isinstance(config.class_weight, tuple) and schema.classes:
         classes = {label_text(label) for label in schema.classes}
         message = f"must be one of {listed(sorted(classes))}"
         faults += [
@@ -143,7 +143,7 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
             if name not in classes
         ]
         weights = dict(config.class_weight)
-        if classes and not any(weights.get(name, 1) for name in classes):
+        if not any(weights.get(name, 1) for name in classes):
             faults.append(Fault("/class_weight", "not_legal", "at least one class must have a weight above 0"))
     return faults
 

@@ -23,7 +23,6 @@ from espalier.threads import parallel_map
 Column = Floats | npt.NDArray[np.float32] | Ints
 
 CELLS_HASHED_AT_ONCE: Final = 65_536
-NO_FLAGS: Final = (frozenset[str](), frozenset[str]())
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,13 +143,9 @@ class Dataset:
         Args:
             rows: Numbers of the rows, from 0, in the order of the result; or a mask, bool (n_rows,).
         """
-        given = np.asarray(rows)
-        places = np.arange(self.n_rows)[given] if given.dtype == np.bool_ else np.asarray(given, dtype=np.intp)
+        places = np.arange(self.n_rows)[np.asarray(rows) if len(rows) else []]
         columns = parallel_map(lambda each: each.take(places), self.columns, n_cells=len(places) * len(self.columns))
-        subset = Dataset(self.schema, tuple(columns))
-        if self.__dict__.get("_flagged_attributes") == NO_FLAGS:
-            subset.__dict__["_flagged_attributes"] = NO_FLAGS
-        return subset
+        return Dataset(self.schema, tuple(columns))
 
     def slice(self, start: int, stop: int) -> Iterator[Column]:
         """Return an iterator over the columns, which yields the rows ``start:stop`` of each column as an array."""
@@ -195,7 +190,8 @@ def _canonical(cells: Column) -> Column:
 
 def _check_cells(feature: Feature, cells: Array) -> None:
     """Raise `DataError` if cells have not one axis or, as compiled code does not check it, a code has no category."""
-    last, is_legal = len(feature.categories) - 1, cells.ndim == 1 and cells.dtype.kind in "biuf"
+    last = len(feature.categories) - 1
+    is_legal = cells.ndim == 1 and cells.dtype.kind in ("biu" if feature.coded else "biuf")
     if not is_legal or (feature.coded and len(cells) and not -1 <= cells.min() <= cells.max() <= last):
         content = f"codes from -1 (missing) to {last}" if feature.coded else "numbers"
         raise DataError([Fault(pointer(feature.name), "not_legal", f"must be an array, with one axis, of {content}")])

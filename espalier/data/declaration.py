@@ -39,7 +39,7 @@ class TableDeclaration:
             DataError: A declared column that is not optional does not exist; or the name of the only column has a
                 semicolon, a tab or a bar.
         """
-        legal = f"there are: {listed(names)}"
+        legal = f"there are: {listed(name[:1_000] for name in names)}"
         faults = [
             Fault("/target" if name == self.target else "", "unknown_column", f"there is no column {name!r}; {legal}")
             for name in self.columns

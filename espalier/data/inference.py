@@ -204,13 +204,14 @@ def _from_labels(
     present = np.zeros(len(labels) + 1, dtype=np.bool_)
     present[codes] = True
     known = [code for code in np.flatnonzero(present[:-1]).tolist() if not missing.contains(labels[code])]
-    kind = _kind(declared, [labels[code] for code in known], task)
-    if missing.numbers and kind is FeatureKind.NUMERIC:
+    values: Sequence[Any] = [labels[code] for code in known]
+    are_numbers = declared.kind in TEXT_OF_NUMBERS and _inferred_kind(values) is FeatureKind.NUMERIC
+    if missing.numbers and are_numbers:
         known = [code for code in known if not missing.contains(plain_number(labels[code]))]
-        kind = _kind(declared, [labels[code] for code in known], task)
+        values = [labels[code] for code in known]
+    kind = _kind(declared, values, task)
     if kind is FeatureKind.NUMERIC:
         return _from_numbers(raw, declared, kind, missing)
-    values: Sequence[Any] = [labels[code] for code in known]
     table = np.full(len(labels) + 1, -1, dtype=np.int32)
     table[known] = np.arange(len(known), dtype=np.int32)
     are_rounded = [isinstance(label, float) and MAX_INTEGER <= abs(label) < math.inf for label in values]
@@ -220,7 +221,8 @@ def _from_labels(
         faults = faults_where(np.array([*are_rounded, False])[table[codes]], "too_large", message)
         return Feature(raw.name, kind), table[codes], faults
     if kind is not FeatureKind.BOOLEAN or not declared.categories:  # declared labels keep their types
-        values = _typed(values, kind, raw.kind)
+        is_target = declared.role is Role.TARGET and are_numbers and all(map(is_number, values))
+        values = _converted(values, kind, are_numbers=is_target or raw.kind is FeatureKind.NUMERIC)
     categories, encoded, faults = _encode_labels(declared, values, table[codes])
     if kind is FeatureKind.BOOLEAN and declared.more_categories and len(categories) > 2:
         kind = FeatureKind.NOMINAL  # two categories of a model, and those that it does not know
@@ -305,13 +307,16 @@ def _encode_labels(
     return (*categories, *added), np.array([*table, -1], dtype=np.int32)[codes], []
 
 
-def _typed(labels: Sequence[Any], kind: FeatureKind, given: FeatureKind | None) -> Sequence[Any]:
-    """Return labels as booleans (`kind` is boolean) or whole numbers (`given` is numeric), if all can be converted."""
-    if kind is not FeatureKind.BOOLEAN and given is not FeatureKind.NUMERIC:
+def _converted(labels: Sequence[Any], kind: FeatureKind, *, are_numbers: bool) -> Sequence[Any]:
+    """Return labels as booleans (`kind` is boolean) or whole numbers, if all can be; else give 1 and 1.0 one label."""
+    if kind is not FeatureKind.BOOLEAN and not are_numbers:
         return labels
     meanings = [meaning(label) if isinstance(label, Label) else None for label in labels]
     exact = bool if kind is FeatureKind.BOOLEAN else int
-    return meanings if all(type(each) is exact for each in meanings) else labels
+    if all(type(each) is exact for each in meanings):
+        return meanings
+    first = {label: label for label in reversed(labels)}  # 1 and 1.0 are equal
+    return labels if kind is FeatureKind.BOOLEAN else [first[label] for label in labels]
 
 
 def _exact_label(label: Any) -> Any:

@@ -1,11 +1,9 @@
 """Limits on the size of a table, checked while it is read."""
 
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from espalier.data.schema import Feature
 from espalier.errors import TooLarge
 
 NO_LIMIT: Final = sys.maxsize
@@ -52,15 +50,6 @@ class Limits:
         self.check("columns", n_columns)
         self.check("rows", n_rows)
         self.check("cells", n_rows * n_columns)
-
-    def check_labels(self, features: Iterable[Feature]) -> None:
-        """Check the number of categories and the lengths of their texts."""
-        n_categories = 0
-        for feature in features:
-            n_categories += len(feature.categories)
-            self.check("categories", n_categories)
-            texts = (label for label in feature.categories if isinstance(label, str))
-            self.check("cell_chars", max(map(len, texts), default=0))
 
 
 WORDS: Final = {

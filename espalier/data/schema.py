@@ -228,6 +228,8 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
     task = document.get("task")
     if task not in (None, "classification", "regression"):
         faults.append(Fault("/task", "unknown_value", "must be classification or regression"))
+    elif task and target is None and all(column.role is not Role.TARGET for column in declared):
+        faults.append(Fault("/task", "required", "there is no target: name the column to learn, or give no task"))
     missing_values = _parse_missing_values(document, faults)
     SchemaError.raise_for(faults)
     return declared, task, missing_values

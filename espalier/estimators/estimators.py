@@ -6,6 +6,7 @@ the preset's value. Some parameters can also be set by the name that scikit-lear
 
 import dataclasses
 import inspect
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Self
 
@@ -32,7 +33,9 @@ from espalier.errors import ConfigError, EstimatorError, Fault, located, pointer
 from espalier.estimators.sklearn_names import SKLEARN_NAMES, fault_of_alpha, fault_of_holdout, translate
 from espalier.estimators.validation import (
     as_label,
+    as_numbers,
     read_columns,
+    read_like,
     validate_classes,
     validate_numbers,
     validate_table,
@@ -82,7 +85,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
     def explain(self, X: Any, *, detail: str = "path") -> list[Explanation]:  # noqa: N803 - scikit-learn's name
         """Predict each row of `X` and explain the prediction; see `espalier.explain`."""
-        dataset = self._dataset_to_predict(self._validated(X))
+        dataset = read_like(self._validated(X), self.model_.schema)
         with located("", EstimatorError):
             return explain(self.model_, dataset.rows(), detail=detail)
 
@@ -110,7 +113,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         leaves, nodes_to = self.apply(X), tree_predictor(self.model_).nodes_to
         paths = {leaf: nodes_to(leaf) for leaf in np.unique(leaves).tolist() if leaf >= 0}
         divided = np.flatnonzero(leaves < 0)
-        rows = iter(self._dataset_to_predict(self._validated(X)).take(divided).rows() if len(divided) else [])
+        rows = iter(read_like(self._validated(X), self.model_.schema).take(divided).rows() if len(divided) else [])
         nodes = [paths[leaf] if leaf >= 0 else visited_nodes(self.model_, next(rows)) for leaf in leaves.tolist()]
         start = np.cumsum([0, *map(len, nodes)])
         columns = np.concatenate(nodes) if nodes else np.zeros(0, dtype=np.int64)
@@ -159,6 +162,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def _fit(self, table: Any, target: Column, classes: tuple[Label, ...], sample_weight: Any, validation: Any) -> Self:
         weight = validate_weight(sample_weight, len(target))
         columns = read_columns(table, getattr(self, "feature_names_in_", None))
+        if isinstance(table, np.ndarray) and table.dtype.kind == "b":
+            columns = list(map(as_numbers, columns))
         nominal = [{"name": name, "kind": str(FeatureKind.NOMINAL)} for name in self._nominal_names(columns)]
         with located("", EstimatorError):
             attributes = dataset_with_warnings(columns, declare(schema={"columns": nominal}, missing_values=()))
@@ -176,15 +181,14 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Return `validation` as a data set with the columns of the training rows."""
         if not (isinstance(validation, tuple) and len(validation) == 2):
             raise ValueError("validation must be a tuple (X, y)")
-        table = validate_table(self, validation[0], reset=False)
-        columns = read_columns(table, [feature.name for feature in schema.features])
-        attributes = dataset_with_warnings(columns, declare(like=schema))
+        attributes = read_like(validate_table(self, validation[0], reset=False), schema)
         if not classes:
-            return with_target(attributes, validate_numbers(validation[1], len(table)), (), None)
-        _, labels, codes = validate_classes(validation[1], len(table), known=classes)
-        if unknown := [label for label in labels if label not in classes]:
+            return with_target(attributes, validate_numbers(validation[1], attributes.n_rows), (), None)
+        _, labels, codes = validate_classes(validation[1], attributes.n_rows, least=1)
+        known = {label: code for code, label in enumerate(classes)}
+        if unknown := [label for label in labels if label not in known]:
             raise ValueError(f"validation has the class {unknown[0]!r}, which is not in y")
-        code_of = np.array([classes.index(label) for label in labels], dtype=np.int32)
+        code_of = np.array([known[label] for label in labels], dtype=np.int32)
         return with_target(attributes, code_of[codes], classes, None)
 
     def _config(self, dataset: Dataset) -> TrainingConfig:
@@ -193,8 +197,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         if isinstance(chosen.get("nominal"), list | tuple | np.ndarray):
             del chosen["nominal"]  # the list names columns; how to split them is set by the preset
         if isinstance(chosen.get("class_weight"), Mapping):
-            names = [label_text(as_label(label, dataset.schema.classes)) for label in chosen["class_weight"]]
-            twice, message = {name for name in names if names.count(name) > 1}, "two keys name this class"
+            names = [label_text(as_label(label)) for label in chosen["class_weight"]]
+            twice, message = [name for name, n in Counter(names).items() if n > 1], "two keys name this class"
             EstimatorError.raise_for(Fault(pointer("class_weight", name), "duplicate", message) for name in twice)
             chosen["class_weight"] = dict(zip(names, map(_plain_value, chosen["class_weight"].values()), strict=True))
         given = {name: _plain_value(getattr(self, name)) for name in SKLEARN_NAMES}
@@ -236,15 +240,10 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             and not np.isinf(table).any()
         ):
             return predict_batch(model, EncodedMatrix(table.T), shares=shares)  # compiled code reads the array itself
-        dataset = self._dataset_to_predict(table)
+        dataset = read_like(table, model.schema)
         with located("", EstimatorError):
             cells = encode_columns(model.schema, dataset, model.preparation.imputed)
         return predict_batch(model, cells, shares=shares)
-
-    def _dataset_to_predict(self, table: Any) -> Dataset:
-        columns = read_columns(table, [feature.name for feature in self.model_.schema.attributes])
-        with located("", EstimatorError):
-            return dataset_with_warnings(columns, declare(like=self.model_.schema))
 
 
 class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]

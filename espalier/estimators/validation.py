@@ -12,6 +12,8 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from espalier.arrays import Array, Floats, Ints
 from espalier.data.column import RawColumn, column_from_array, columns_from_matrix, distinct_values, is_missing
 from espalier.data.dataset import Column, Dataset
+from espalier.data.declaration import declare
+from espalier.data.inference import dataset_with_warnings
 from espalier.data.labels import MAX_INTEGER, Label
 from espalier.data.notices import rounding_notices, warn_caller, warn_of_changes
 from espalier.data.readers.arrow import index_of_pandas
@@ -58,15 +60,32 @@ def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
     if _is_table(table):
         with located("", EstimatorError):
             columns = columns_of_frame(table)
-    elif table.dtype.kind in "fiub":
+    elif table.dtype.kind in "fiu":
         columns = columns_from_matrix(table)
     else:
         columns = list(map(column_from_array, names, table.T))
-    return [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
+    # scikit-learn counts a column that holds an index of pandas, so it must not be left out.
+    return [replace(column, name=name, is_index=False) for column, name in zip(columns, names, strict=True)]
 
 
-def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tuple[Array, tuple[Label, ...], Ints]:
-    """Validate y, which must have two or more classes; one is enough if `known` lists the classes of other rows.
+def read_like(table: Any, schema: Schema) -> Dataset:
+    """Return the rows of a validated table or array as a data set with the attributes of `schema`."""
+    columns = read_columns(table, [feature.name for feature in schema.attributes])
+    for place, (column, feature) in enumerate(zip(columns, schema.attributes, strict=True)):
+        if column.kind is FeatureKind.BOOLEAN and not any(isinstance(each, str | bool) for each in feature.categories):
+            columns[place] = as_numbers(column)
+    with located("", EstimatorError):
+        return dataset_with_warnings(columns, declare(like=schema))
+
+
+def as_numbers(column: RawColumn) -> RawColumn:
+    """Return a column of booleans as the numbers 0 and 1, as numpy converts them."""
+    numbers = np.array([*map(float, column.labels or ()), np.nan])[column.values]
+    return replace(column, kind=FeatureKind.NUMERIC, values=numbers, labels=None)
+
+
+def validate_classes(y: Any, n_rows: int, *, least: int = 2) -> tuple[Array, tuple[Label, ...], Ints]:
+    """Validate y, which must have at least `least` classes: 1 or 2.
 
     Returns:
         The distinct classes, sorted, in y's type; these classes as labels; the class code of each row, int32 (n_rows,).
@@ -78,10 +97,10 @@ def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tup
     if values.dtype.kind not in "iub":  # integers and booleans are legal: skip the check, which sorts
         check_classification_targets(values)
     classes, codes = distinct_values(values)
-    if len(classes) < 2 and not known:
+    if len(classes) < least:
         raise ValueError("y holds one class only: there is nothing to learn")
     labels = classes.astype(str) if classes.dtype.kind in "mM" else classes
-    return classes, tuple(as_label(label, known) for label in labels.tolist()), codes.astype(np.int32)
+    return classes, tuple(map(as_label, labels.tolist())), codes.astype(np.int32)
 
 
 def validate_numbers(y: Any, n_rows: int) -> Floats:
@@ -116,16 +135,13 @@ def validate_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     return weight
 
 
-def as_label(value: Any, categories: Sequence[Label]) -> Label:
-    """Return a class as a label of a schema: an equal label in `categories` or, if there is none, a new label.
+def as_label(value: Any) -> Label:
+    """Return a class as a label of a schema; equal classes have equal labels.
 
-    >>> as_label(1.0, ()), as_label("a", ()), as_label(2.0, (1, 2))
-    (1, 'a', 2)
+    >>> as_label(1.0), as_label("a"), as_label(np.True_)
+    (1, 'a', True)
     """
     plain = value.item() if isinstance(value, np.generic) else value
-    for label in categories:
-        if label == plain and isinstance(label, bool) == isinstance(plain, bool):
-            return label
     if isinstance(plain, str | bool):
         return plain
     if isinstance(plain, int | float) and plain == plain // 1 and abs(plain) <= MAX_INTEGER:

@@ -307,14 +307,12 @@ def _values(table: Table, feature: Feature, column: Column) -> Values:
     present = (column >= 0 if feature.coded else ~np.isnan(column)) & (table.weight > 0)
     known = column[present] if feature.coded else column[present].astype(np.float64)
     distinct, place = np.unique(known, return_inverse=True)
-    missing = float(table.weight.sum()) - float(table.weight[present].sum())
-    has_missing = np.count_nonzero(present) < np.count_nonzero(table.weight > 0)
     return Values(
         distinct=distinct,
         place=place.astype(np.intp),
         target=table.target[present],
         weight=table.weight[present],
-        missing_weight=missing if has_missing else 0.0,
+        missing_weight=float(table.weight[~present].sum()),
     )
 
 

@@ -9,6 +9,7 @@ from espalier.data.instants import instant_text
 from espalier.data.labels import Label
 from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.linear_terms import categories_of
+from espalier.model.linear import MAX_VALUE
 from espalier.model.model import Model
 from espalier.model.rules import Condition
 from espalier.model.texts import condition_text, number_text, one_line
@@ -73,9 +74,9 @@ def _printed_term(model: Model, answers: LinearAnswers, feature: int, cut: int, 
         return _PrintedTerm(coefficient, column, 0.0, n_places, n_places)
     scales = model.preparation.scales
     scale = None if scales is None else scales[feature]
-    if scale is None:
+    farthest = math.inf if scale is None else abs(scale.middle) + scale.span
+    if scale is None or farthest > MAX_VALUE:  # the leaf clips the values, so a centre would be wrong
         return _PrintedTerm(coefficient, column, 0.0, 0.0, math.inf)
-    farthest = abs(scale.middle) + scale.span
     if farthest <= MAX_RATIO * scale.span:
         return _PrintedTerm(coefficient, column, 0.0, scale.span, farthest)
     if attribute.kind is FeatureKind.DATETIME:

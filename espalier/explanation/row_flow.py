@@ -25,7 +25,7 @@ class RowFlow:
         branch: int32 (n); the branch taken, `ALL`, or `STOP` if the row ends at the test; 0 at leaves.
         share: float64 (n); the share of a row at the node's parent that goes on to the node; 1 at the root.
         absent: bool (n); tests that the row's own value does not decide, because it is missing or unseen there.
-        surrogates_used: By node in `absent` with surrogates, the attributes that are read until a surrogate decides.
+        surrogates_used: For each absent test with surrogates, the attributes of these up to the first that decides.
     """
 
     branch: Ints

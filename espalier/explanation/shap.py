@@ -161,7 +161,7 @@ class _Game:
 
 
 def _quotient(above: Floats, below: Floats) -> Floats:
-    """Return above / below, or 0 where `below` is 0, as for a leaf that nothing reaches."""
+    """Return above / below, or 0 where `below` is 0: nothing reaches the node there."""
     quotient: Floats = np.divide(above, below, out=np.zeros(below.shape), where=below > 0)
     return quotient
 

@@ -8,8 +8,8 @@ from espalier.data.instants import instant_text
 from espalier.data.labels import Label
 from espalier.data.schema import Feature, FeatureKind
 from espalier.model.rules import Condition, listed_categories
-from espalier.model.texts import condition_text, label_line, name_text, number_text
-from espalier.prediction.encode_rows import EncodedRow
+from espalier.model.texts import category_text, condition_text, name_text, number_text
+from espalier.prediction.encode_rows import MAX_FLOAT, EncodedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class DecisionStep(NamedTuple):
     imputed: Label | None = None
 
     def to_dict(self, most: int | None = None) -> dict[str, Any]:
-        """Return the JSON form.
+        """Return the JSON form, in which a margin is at most the largest double.
 
         `most` limits the listed categories of a test (None: no limit); ``n_more`` counts the others.
         """
@@ -95,7 +95,7 @@ class DecisionStep(NamedTuple):
         if self.imputed is not None:
             document["imputed"] = self.imputed
         if self.margin is not None:
-            document["margin"] = self.margin
+            document["margin"] = min(self.margin, MAX_FLOAT)
         document["weight"] = self.weight
         return {
             **document,
@@ -157,7 +157,7 @@ def _test_text(step: DecisionStep | StandIn) -> str:
 
 def shown_text(value: Label | None) -> str:
     """Return the text of a value of a row, on one line."""
-    return number_text(value) if isinstance(value, float) else label_line(value if value is not None else "")
+    return number_text(value) if isinstance(value, float) else category_text(value if value is not None else "")
 
 
 def passed_over_text(rule: PassedOver) -> str:

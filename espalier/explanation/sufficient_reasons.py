@@ -28,7 +28,7 @@ from espalier.explanation.tree_levels import tree_levels
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, UNKNOWN
 from espalier.model.rules import Condition
-from espalier.model.texts import condition_text, number_text, one_line
+from espalier.model.texts import condition_text, name_text, number_text
 from espalier.model.tree import cached_on_owner
 from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.linear_leaves import LinearAnswers
@@ -271,7 +271,7 @@ def _equal_text(feature: Feature, value: Label | None) -> str:
         return condition_text(Condition(feature, known=False))
     if feature.coded:
         return condition_text(Condition(feature, categories=(value,)))
-    return f"{one_line(feature.name)} = {number_text(value) if isinstance(value, float) else value}"
+    return f"{name_text(feature)} = {number_text(value) if isinstance(value, float) else value}"
 
 
 def _forced_by_margin(

@@ -158,7 +158,7 @@ def _map(feature: Feature, codes: Mapping[tuple[str, Label], int]) -> str:
     entries = {
         (kind == "bool", label): code
         for (kind, label), code in codes.items()
-        if isinstance(label, str) or abs(label) <= MAX_INTEGER  # JavaScript rounds larger integers
+        if not isinstance(label, int) or abs(label) <= MAX_INTEGER  # JavaScript rounds larger integers
     }
     return f"new Map([{', '.join(f'[{_literal(label)}, {code}]' for (_, label), code in entries.items())}])"
 

@@ -30,7 +30,7 @@ CHUNK: Final = 500
 """Maximum number of branches of a CASE; COALESCE chains several. Some databases take time quadratic in this number."""
 MATERIALIZES: Final = frozenset({"duckdb", "postgres", "sqlite"})
 """Dialects with a keyword to compute the leaf once instead of for each column."""
-HAS_NAN: Final = frozenset({"bigquery", "duckdb", "postgres", "snowflake", "spark"})
+HAS_NAN: Final = frozenset({"bigquery", "duckdb", "oracle", "postgres", "snowflake", "spark"})
 """Dialects whose numbers may be NaN, which Espalier treats as missing."""
 COLLATIONS: Final = {"mysql": "utf8mb4_0900_bin", "tsql": "Latin1_General_BIN2"}
 """Collations of dialects that otherwise ignore case when comparing text."""

@@ -49,6 +49,7 @@ class RowData:
 
 def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
     """Return whether the binary grower can grow the tree. The caller must exclude cut points and validation rows."""
+    most_categories = 1 if parameters.nominal == c.ORDERED_BINARIES else 2  # it does not sort them by mean target
     return (
         parameters.criterion in CRITERIA
         and parameters.numeric == c.BEST
@@ -60,7 +61,7 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
         and parameters.missing != c.SURROGATE
         and parameters.n_classes <= b.MAX_CLASSES
         and data.n_rows <= 1 << row_bits_of(data.n_classes)
-        and all(len(feature.categories) <= 2 for feature in data.attributes if feature.unordered)
+        and all(len(each.categories) <= most_categories for each in data.attributes if each.unordered)
         and data.is_complete
     )
 
@@ -145,7 +146,7 @@ def _inverse(places: Sequence[int], n_attributes: int) -> Array:
 
 
 def _kind_of_rows(data: TrainingData) -> int:
-    is_unit = bool(np.all(data.weight == 1.0))
+    is_unit = bool(np.all(data.weight == 1.0) and np.all(data.class_scale == 1.0))
     if data.n_classes == 0:
         return b.NUMBERS if is_unit else b.WEIGHTED_PAIR
     if data.n_classes == 2:

@@ -108,7 +108,8 @@ def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
     if not np.all(data.weight == 1.0):
         root_weight = math.fsum(data.weight)
     if not data.n_classes and (config.min_sd_fraction or config.min_variance_fraction):
-        root_sd = _standard_deviation(data, root_weight)
+        # A root must not vary less than itself because of rounding errors.
+        root_sd = _standard_deviation(data, root_weight) * (1 - 1e-9)
     return GrowParameters(
         criterion=list(CRITERIA).index(str(config.criterion)),
         n_classes=data.n_classes,

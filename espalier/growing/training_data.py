@@ -13,7 +13,7 @@ from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Column, Dataset, flags_of
 from espalier.data.schema import Feature
 from espalier.data.stored_dataset import each_column
-from espalier.data.targets_and_weights import faults_of_weights
+from espalier.data.targets_and_weights import faults_of_target, faults_of_weights
 from espalier.errors import ConfigError, DataError, Fault, pointer, within
 from espalier.growing.class_weights import class_factors
 from espalier.model.majority import majority
@@ -132,18 +132,13 @@ def ranks_by_mean(data: TrainingData, column: Column, n_categories: int) -> Ints
 def _row_faults(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
     target, weight, schema = np.asarray(dataset.target), dataset.weight, dataset.schema
     of_target = pointer(schema.target.name if schema.target is not None else "")
-    faults = []
-    if schema.weight is not None and not bool(np.all(np.isfinite(weight) & (weight >= 0))):
-        faults.append(Fault(pointer(schema.weight.name), "weight", "weights must be finite numbers of at least 0"))
-    elif not bool(np.any(weight > 0)):
-        faults.append(Fault("", "empty", "there is no row with a weight above 0"))
-    known = target >= 0 if target.dtype == np.int32 else np.isfinite(target)
-    if not bool(np.all(known)):
-        first = int(np.flatnonzero(~known)[0])
-        message = f"the target is missing or infinite in row {first} (counted from 0), and perhaps in others"
-        faults.append(Fault(of_target, "target", message))
-    elif config.how_split.of_counts and bool(np.any(target[weight > 0] < 0)):
+    faults = within(of_target, faults_of_target(target))
+    if not faults and config.how_split.of_counts and bool(np.any(target[weight > 0] < 0)):
         faults.append(Fault(of_target, "target", f"must be at least 0 for the criterion {config.criterion}"))
+    if schema.weight is not None:
+        faults += within(pointer(schema.weight.name), faults_of_weights(weight))
+    elif not len(weight):
+        faults.append(Fault("", "empty", "there are no rows"))
     for feature, column in zip(schema.attributes, dataset.attributes, strict=True):
         if feature.name in dataset.has_infinite and bool(np.isinf(column[weight > 0]).any()):
             faults.append(Fault(pointer(feature.name), "infinite", "must not contain infinite numbers"))

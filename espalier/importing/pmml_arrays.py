@@ -70,13 +70,13 @@ def _figures(drafts: Sequence[Draft], answers: Mapping[int, Answer], n_classes: 
             continue
         # A leaf that repeats this element's answer, as for a missing value, adds no rows.
         below = [at for at in draft.children if drafts[at].kind != LEAF or drafts[at].source is not draft.source]
-        below = [at for at in below or draft.children if weight[at] > 0]
+        below = below or draft.children
         weight[place] = weight[below].sum()
         if n_classes:
             stats[place] = stats[below].sum(axis=0)
-        elif weight[place] > 0:
-            mean = weight[below] @ stats[below, 1] / weight[place]
-            stats[place] = (weight[place], mean, 0.0)
+        else:  # if no child has rows, all children count alike
+            shares = weight[below] / weight[place] if weight[place] > 0 else None
+            stats[place] = (weight[place], np.average(stats[below, 1], weights=shares), 0.0)
     if weight[0] == 0:  # a tree without any counts of rows
         weight[0] = 1.0
         stats[0, 0] = 1.0

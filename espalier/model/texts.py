@@ -98,7 +98,7 @@ def shown_bound(feature: Feature, bound: float) -> Label:
 def bound_text(feature: Feature, bound: float) -> str:
     """Return a threshold as text."""
     shown = shown_bound(feature, bound)
-    return number_text(shown) if isinstance(shown, float) else label_line(shown)
+    return number_text(shown) if isinstance(shown, float) else category_text(shown)
 
 
 def condition_text(condition: "Condition", most: int | None = None) -> str:

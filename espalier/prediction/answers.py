@@ -38,8 +38,8 @@ class Prediction(NamedTuple):
         distribution: Share of each class, in the schema's order; empty for a regression.
         confidence: `wilson_lower_bound` of the label's uncorrected share and `support`; None for a regression.
         std: Standard deviation of the targets of the leaf's training rows around their mean or, for a linear leaf,
-            around its unsmoothed model. For several leaves, the root of the mean of std² + (leaf's value − `value`)²,
-            weighted by the row's shares. None for a classification.
+            around its unsmoothed model; at most 1e150. For several leaves, the root of the mean of std² + (leaf's
+            value − `value`)², weighted by the row's shares. None for a classification.
         support: Training weight of the leaf or rule; for several leaves, the mean, weighted by the row's shares. If a
             leaf has no training weight, its `distribution` and `std` are those of the nearest ancestor that has some.
         leaf: Number of the rule, or of the last node of the path that has the largest share of the row.

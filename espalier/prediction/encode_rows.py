@@ -171,15 +171,10 @@ def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[E
     Raises:
         RowError: Rows have faults; each has a path ``/{row}/{attribute}``, or ``/{row}`` if the row is no object.
     """
-    faults: list[Fault] = []
-    encoded = []
-    for place, row in enumerate(rows):
-        try:
-            encoded.append(encode(row))
-        except RowError as error:
-            faults += within(pointer(place), error.faults)
-    RowError.raise_for(faults)
-    return encoded
+    encoded = list(encode_each(encode, rows))
+    errors = [(place, row) for place, row in enumerate(encoded) if isinstance(row, RowError)]
+    RowError.raise_for(fault for place, error in errors for fault in within(pointer(place), error.faults))
+    return [row for row in encoded if not isinstance(row, RowError)]
 
 
 def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterator[EncodedRow | RowError]:

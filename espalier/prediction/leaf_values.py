@@ -14,6 +14,7 @@ from espalier.arrays import Array, Floats
 from espalier.data.labels import Label, legal_classes
 from espalier.data.number_parsing import is_number
 from espalier.errors import ConfigError, Fault
+from espalier.model.linear import MAX_VALUE
 from espalier.model.model import Model
 from espalier.model.operating_point import OperatingPoint
 from espalier.model.rules import RuleList
@@ -44,7 +45,7 @@ class LeafValues(dict[int, LeafValue]):
         answer = _leaf_value(value, stats, weight, classes=self._classes, laplace=self.laplace)
         if tree.linear is not None and weight > 0:
             # Around the leaf's own linear model the training rows scatter less than around their mean.
-            answer = replace(answer, std=math.sqrt(float(tree.linear.squares[node]) / weight))
+            answer = replace(answer, std=math.sqrt(min(float(tree.linear.squares[node]) / weight, MAX_VALUE**2)))
         if len(self) >= MAX_CACHED:
             self.clear()
         self[node] = answer
@@ -60,8 +61,9 @@ class LeafValues(dict[int, LeafValue]):
         weight, squares = stats[:, 0], stats[:, 2]
         if self._tree.linear is not None:
             squares = np.where(self._tree.weight[nodes] > 0, self._tree.linear.squares[nodes], squares)
-        variance = np.divide(squares, weight, out=np.zeros(len(stats)), where=weight > 0)
-        return self._value[nodes].astype(np.float64).tolist(), np.sqrt(variance).tolist()
+        with np.errstate(over="ignore"):
+            variance = np.divide(squares, weight, out=np.zeros(len(stats)), where=weight > 0)
+        return self._value[nodes].astype(np.float64).tolist(), np.sqrt(np.minimum(variance, MAX_VALUE**2)).tolist()
 
 
 @cached_on_owner
@@ -167,7 +169,7 @@ def _leaf_value(
 ) -> LeafValue:
     """Return an answer; `value` is a class code or a number. `laplace` adds 1 to each class weight for the shares."""
     if not classes:
-        std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
+        std = math.sqrt(min(stats[2] / stats[0], MAX_VALUE**2)) if stats[0] > 0 else 0.0
         return LeafValue(None, -1, float(value), (), None, std, stats[1])
     total = math.fsum(stats)
     extra = 1.0 if laplace else 0.0

@@ -54,12 +54,13 @@ def predict_table(
 
     Args:
         model: The model.
-        dataset: A `Dataset` or a table as in `train`. Columns match by name, categories by label; others are ignored.
+        dataset: A `Dataset` or a table as in `train`. Columns match by name, categories by label; other columns
+            are ignored.
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as the model does.
-        most_paths: Maximum number of paths of all rows that take several branches; None for no limit.
+        most_paths: Maximum number of paths of the rows that take several branches, in total; None for no limit.
 
     Raises:
-        TooLarge: The rows have more than `most_paths` paths.
+        TooLarge: The rows that take several branches have more than `most_paths` paths.
         DataError: The kind or type of an attribute's values is incompatible, or the table has none of the attributes.
         ConfigError: There is no such strategy, or the model cannot use it.
 

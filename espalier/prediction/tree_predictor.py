@@ -64,7 +64,8 @@ class TreePredictor:
         self.code_start: list[int] = tree.code_start.tolist()
         self.code_branch: list[int] = tree.code_branch.tolist()
         is_number = np.array([*self.is_number, False], dtype=np.bool_)
-        self.cut: list[float] = np.where(is_number[tree.feature], tree.threshold, math.nan).tolist()
+        is_cut = (tree.test == NUMERIC) & is_number[tree.feature]
+        self.cut: list[float] = np.where(is_cut, tree.threshold, math.nan).tolist()
         self.second: list[int] = np.append(tree.child, 0)[
             np.minimum(tree.child_start[:-1] + 1, len(tree.child))
         ].tolist()
@@ -229,7 +230,7 @@ class SurrogateTests:
         self.code_branch: list[int] = surrogates.code_branch.tolist()
 
     def branch(self, node: int, values: Sequence[float]) -> int:
-        """Return the row's branch by the first surrogate of `node` that has a branch for it; -1 if there is none."""
+        """Return the branch that the first `deciding` surrogate of `node` gives the row; -1 if there is none."""
         other = self.deciding(node, values)
         return -1 if other < 0 else self.taken(other, values[self.feature[other]])
 

@@ -21,7 +21,7 @@ from espalier.model.texts import number_text
 from espalier.model.tree import Tree
 from espalier.prediction.batch import packed_tree
 from espalier.progress import Progress
-from espalier.pruning.distribute import rows_at_leaves, shape_of, weighted_rows
+from espalier.pruning.distribute import losses, rows_at_leaves, shape_of, weighted_rows
 from espalier.pruning.kernels import constants, distribute, error_limits, subtree_raising
 from espalier.pruning.result import Pruned, PruningRows, counts, pruned_model, step_lines
 
@@ -69,10 +69,12 @@ def prune_pessimistic(model: Model, parameters: Pessimistic, rows: PruningRows, 
         NotApplicable: ``raising`` is set, and the weight of the training rows is not that of the tree.
         Cancelled: `progress` was stopped.
     """
+    progress.begin("pruning")
     if parameters.raising:
         steps = _with_raising(model, parameters, rows.training, progress)
     else:
         steps = _to_leaves(model, parameters, progress)
+    progress.check()  # a visit that was stopped has pruned only a part of the tree
     pruned = _pruned_tree(model.tree, steps)
     return Pruned(pruned_model(model, pruned, parameters), parameters, lambda: _trace(model, parameters, steps, pruned))
 
@@ -101,11 +103,10 @@ class _Steps:
 
 def _to_leaves(model: Model, parameters: Pessimistic, progress: Progress) -> _Steps:
     tree, shape = model.tree, shape_of(model.tree)
-    progress.begin("pruning")
+    weight, errors = tree.stats.sum(axis=1), losses(model, tree.stats)[0]
     node, figures = subtree_raising.prune_to_leaves(
-        packed_tree(model).tree, shape, tree.stats, _limit(parameters), progress.state
+        packed_tree(model).tree, shape, weight, errors, _limit(parameters), progress.state
     )
-    progress.check()
     branch, as_branch = np.full(len(node), -1, np.int32), np.full(len(node), np.nan)
     return _Steps(node, branch, figures[:, 0], figures[:, 1], as_branch, shape, tree.branch_weight, tree.stats)
 
@@ -120,7 +121,6 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
             f"of the tree is {number_text(tree_weight)}. Give the rows that the tree was grown from, or set raising "
             "to false"
         )
-    progress.begin("pruning")
     tree, (n_nodes, n_classes) = model.tree, model.tree.stats.shape
     shape, shares, stats = shape_of(tree), tree.branch_weight.copy(), tree.stats.copy()
     distribution = distribute.Distribution(
@@ -134,7 +134,6 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
     knows_all = bool(knows_all and np.all(weighted.target[weighted.rows] >= 0))
     state = subtree_raising.PruningState(distribution, shares, stats, _limit(parameters), knows_all)
     lines, figures = subtree_raising.prune_with_raising(state, leaves, progress.state)
-    progress.check()  # a visit that was stopped has pruned only a part of the tree
     below, as_leaf, as_branch = figures[:, 0], figures[:, 1], figures[:, 2]
     return _Steps(lines[:, 0], lines[:, 1], below, as_leaf, as_branch, shape, shares, stats)
 
@@ -194,9 +193,10 @@ def _trace(model: Model, parameters: Pessimistic, steps: _Steps, pruned: Tree) -
 
 
 def _estimate(tree: Tree, parameters: Pessimistic) -> float:
-    leaves = tree.stats[tree.test == LEAF]
-    weights, largest_class = leaves.sum(axis=1).tolist(), leaves.max(axis=1).tolist()
+    leaves = np.flatnonzero(tree.test == LEAF)
+    weights = tree.stats[leaves].sum(axis=1)
+    errors = weights - tree.stats[leaves, tree.value[leaves]]
     return math.fsum(
-        weight - right + add_errs(weight, weight - right, parameters.confidence, quantile=parameters.quantile)
-        for weight, right in zip(weights, largest_class, strict=True)
+        wrong + add_errs(weight, wrong, parameters.confidence, quantile=parameters.quantile)
+        for weight, wrong in zip(weights.tolist(), errors.tolist(), strict=True)
     )

@@ -88,11 +88,9 @@ def _backfitted(tree: Tree, sums: Floats, *, n_classes: int) -> Tree:
         stats = _pooled(tree, sums)
         weight = tree.weight + sums[:, 0]
         value = np.where(weight > 0, stats[:, 1], tree.value)
-    empty = np.flatnonzero(weight <= 0)
-    for node in empty[empty > 0].tolist():
+    for node in np.flatnonzero(weight <= 0).tolist():  # not the root, which has weight
         value[node] = value[tree.parent[node]]
-    answers = value.astype(np.int32) if n_classes else value.astype(np.float64)
-    return dataclasses.replace(tree, weight=weight, stats=stats, value=answers)
+    return dataclasses.replace(tree, weight=weight, stats=stats, value=value)
 
 
 def _pooled(tree: Tree, sums: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """The result of a pruning: the new model, a trace of its steps, and notes on the rows that it was based on."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -63,12 +63,12 @@ class Pruned:
         return {**method, **self.account()}
 
 
-def pruned_model(model: Model, tree: Tree, pruner: Pruner) -> Model:
-    """Return `model` with the pruned tree, `pruner`'s parameters, and a note on the new size; earlier such notes go."""
-    before = model.tree.n_leaves
-    note = f"pruned by {pruner_name(pruner)}: {tree.n_leaves} of {before} leaves remain"
-    notes = tuple(each for each in model.notes if not each.startswith(("unpruned", "pruned by")))
-    return dataclasses.replace(model, body=tree, pruning=pruner_to_dict(pruner), notes=(note, *notes))
+def pruned_model(model: Model, body: Tree | RuleList, pruner: Pruner, notes: Sequence[str] = ()) -> Model:
+    """Return `model` with the pruned body, without notes of earlier prunings; `notes` are those on a list of rules."""
+    if isinstance(body, Tree):
+        notes = [f"pruned by {pruner_name(pruner)}: {body.n_leaves} of {model.tree.n_leaves} leaves remain"]
+    earlier = (each for each in model.notes if not each.startswith(("unpruned", "pruned by")))
+    return dataclasses.replace(model, body=body, pruning=pruner_to_dict(pruner), notes=(*notes, *earlier))
 
 
 def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
@@ -156,8 +156,9 @@ def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) ->
     stays = np.ones(tree.n_nodes, dtype=np.bool_)
     removed = []
     for node, branch in zip(nodes, raised or [None] * len(nodes), strict=True):
-        below = stays[node : node + int(tree.size[node])]
-        remaining = slice(0, 1) if branch is None else slice(branch - node, branch - node + int(tree.size[branch]))
+        # The node itself stays: it becomes a leaf, or takes the place of the branch's first node.
+        below = stays[node + 1 : node + int(tree.size[node])]
+        remaining = slice(0) if branch is None else slice(branch - node, branch - node - 1 + int(tree.size[branch]))
         n_before, left = np.count_nonzero(below), below[remaining].copy()
         below[:] = False
         below[remaining] = left

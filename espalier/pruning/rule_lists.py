@@ -278,7 +278,7 @@ def default_class(covered: Mask, target: Array, weight: Floats, n_classes: int) 
 
 
 def drop_harmful(rows: RuleRows, answers: Array, target: Array, weight: Floats, progress: Progress) -> list[int]:
-    """Return the numbers of the rules that do no harm in a list.
+    """Drop the harmful rules of a rule list. Return the indexes of the remaining rules.
 
     As long as a removal saves errors on the training rows, the rule whose removal saves most is dropped (the first of
     equal rules). `answers`: the class code of each rule, followed by the default class.

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Array, Floats, Ints, Mask
-from espalier.config.pruning import RulePostPruning, pruner_to_dict
+from espalier.config.pruning import RulePostPruning
 from espalier.data.dataset import Dataset
 from espalier.evaluation.metrics import evaluate
 from espalier.explanation.rule_path import rule_sentence
@@ -33,7 +33,7 @@ from espalier.progress import Progress
 from espalier.pruning.distribute import training_weight
 from espalier.pruning.kernels import rules as kernel
 from espalier.pruning.pessimistic import add_errs
-from espalier.pruning.result import Pruned, PruningRows, notes_on_rows
+from espalier.pruning.result import Pruned, PruningRows, notes_on_rows, pruned_model
 from espalier.pruning.rule_lists import rules_by_class, theory_bits
 from espalier.rules.extract import edge_condition, leaf_stats, merged
 
@@ -67,9 +67,8 @@ class Evidence:
 
     def misses(self, value: float) -> Floats:
         """Return each row's loss for the answer `value`: for a class 0 or 1, for a number the squared difference."""
-        if self.classes:
-            return np.asarray(self.target != value, dtype=np.float64)
-        return np.asarray((self.target - value) ** 2, dtype=np.float64)
+        losses = self.target != value if self.classes else (self.target - value) ** 2
+        return np.asarray(losses, dtype=np.float64)
 
 
 @dataclass(slots=True)
@@ -118,18 +117,17 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     if evidence.pessimistic is not None:
         ordered, default = _by_class(model, ordered, evidence, progress)
     body = _rule_list(model, [alike[0] for alike in ordered], rows.training, evidence, default)
-    size = f"{body.n_rules} rules from {model.tree.n_leaves} leaves, with {body.n_conditions} conditions"
-    about = (size, *_notes_on_order(body))
-    pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=about)
+    notes = [f"{body.n_rules} rules from {model.tree.n_leaves} leaves, with {body.n_conditions} conditions"]
+    notes += _notes_on_order(body)
     which = "training" if judges is rows.training else "validation"
     measure = f"{which} {'errors' if model.task == 'classification' else 'mean squared error'}"
-    before, after = _measured(model, judges), _measured(pruned, judges)
+    before, after = _measured(model, judges), _measured(dataclasses.replace(model, body=body), judges)
     if after > before + TIE * evidence.unit:
-        warning = (
+        notes.append(
             f"the list does worse than the tree: {measure} {number_text(after)} instead of {number_text(before)}; "
             "shortened rules overlap, and the first rule that holds for a row answers it"
         )
-        pruned = dataclasses.replace(pruned, notes=(*about, warning))
+    pruned = pruned_model(model, body, parameters, notes)
 
     def trace() -> dict[str, Any]:
         return {
@@ -202,17 +200,18 @@ def _shorten(rule: Shortened, failing: list[Mask], counts: Ints, evidence: Evide
     """
     n_failing, failing_sum = counts
     weight, missed = evidence.weight, evidence.weight * evidence.misses(rule.value)
-    more_weight, more_missed = np.empty((2, len(failing)))
+    more_weight, more_missed = np.zeros((2, len(failing)))
     rows = n_failing, failing_sum, weight, missed, more_weight, more_missed
     remaining = list(range(len(rule.conditions)))
-    rule.covered, lost = kernel.sum_gains(*rows)
+    rule.covered, lost = kernel.sum_gains(np.ones(len(weight), np.bool_), *rows)
     rule.loss = loss_of(evidence, rule.covered, lost)
     while True:
         losses = {at: loss_of(evidence, rule.covered + more_weight[at], lost + more_missed[at]) for at in remaining}
         dropped = _dropped(rule, losses, evidence)
         if dropped < 0:
             break
-        gained, gained_loss = kernel.drop_condition(failing[dropped], dropped, *rows)
+        kernel.change_condition(failing[dropped], dropped, -1, n_failing, failing_sum)
+        gained, gained_loss = kernel.sum_gains(failing[dropped], *rows)
         rule.covered, lost = rule.covered + gained, lost + gained_loss
         before, rule.loss = rule.loss, loss_of(evidence, rule.covered, lost)
         rule.steps.append(_step(rule, rule.conditions[dropped], before, evidence))

@@ -63,10 +63,12 @@ def read_holdout(holdout: Any, dataset: Dataset | None = None) -> Holdout | Data
     """Return `holdout`, or read it from its JSON form; row numbers become Python integers.
 
     Raises:
-        ConfigError: A field is not legal, or the holdout is `dataset` itself. Paths begin with /holdout.
+        ConfigError: A field is not legal, or the holdout has no weight or is `dataset`. Paths begin with /holdout.
     """
     if isinstance(holdout, Dataset) and dataset is not None and holdout.n_rows == dataset.n_rows and holdout == dataset:
         raise ConfigError([Fault("/holdout", "not_legal", "is the training data itself: give other rows")])
+    if isinstance(holdout, Dataset) and not np.any(holdout.weight > 0):
+        raise ConfigError([Fault("/holdout", "no_weight", "the held-out rows have no weight")])
     if holdout is None or isinstance(holdout, Dataset):
         return holdout
     with located("/holdout"):

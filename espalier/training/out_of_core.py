@@ -62,7 +62,7 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
         n_rows: Number of rows of the table; 0 if it is not known yet.
 
     Raises:
-        ConfigError: It cannot. Every fault is reported with its path.
+        ConfigError: The training cannot. Every fault is reported with its path.
     """
     pruning = config.pruning
     faults = faults_of_levels(config)

@@ -257,7 +257,7 @@ def _trained(
         model, trace = pruned.model, pruned.trace
     progress.begin("measuring")
     figures = _figures_of_training(model, training_rows, progress, counted=not backfits(chosen.pruning))
-    divided = _divides(grown.tree, training_rows) if chosen.missing in DIVIDING else None
+    divided = _divides(model, grown.tree, training_rows) if chosen.missing in DIVIDING else None
     record = replace(record, train=figures, divided=divided)
     if held_out is not None:
         held = evaluate(model, held_out, progress=progress).figures()
@@ -325,17 +325,19 @@ def _figures_of_training(
     total = float(weight.sum())
     is_whole = training_rows.schema.weight is None or (total < MAX_INTEGER and bool(np.all(weight == np.rint(weight))))
     countable = counted and model.task == "classification" and model.config.class_weight is None and is_whole
-    if countable and isinstance(model.body, Tree) and not _divides(model.tree, training_rows):
+    if countable and isinstance(model.body, Tree) and not _divides(model, model.tree, training_rows):
         leaves = np.flatnonzero(model.tree.test == LEAF)
         errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
         return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}
     return evaluate(model, training_rows, progress=progress).figures()
 
 
-def _divides(tree: Tree, training_rows: Dataset) -> bool:
-    """Return whether a training row lacks a value that the tree tests; some strategies divide such rows."""
+def _divides(model: Model, tree: Tree, training_rows: Dataset) -> bool:
+    """Return whether a training row may lack a value that `tree` tests; some strategies divide such rows."""
     tested = {training_rows.schema.attributes[place].name for place in tree.tested()}
-    return not tested.isdisjoint(training_rows.has_missing)
+    # Subtree raising may bring rows to a test that has no branch for their category, which then counts as missing.
+    raised = (model.pruning or {}).get("raising", False) and bool(np.any(tree.code_branch < 0))
+    return raised or not tested.isdisjoint(training_rows.has_missing)
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:

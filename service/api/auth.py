@@ -34,7 +34,7 @@ def scopes_of(resources: Sequence[Blueprint]) -> dict[str, tuple[Scope, ...]]:
 
 
 def require_scopes(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
-    """Check the caller before each view of `app` that needs a scope. Raise `RuntimeError` if `scopes` lacks a route."""
+    """Make `app` check the caller of each view that needs a scope. Raise `RuntimeError` if `scopes` lacks a route."""
     if undeclared := app.view_functions.keys() - scopes.keys():
         raise RuntimeError(f"routes without a scope: {', '.join(sorted(undeclared))}")
 

@@ -14,13 +14,12 @@ import marshmallow as ma
 from flask import Request, Response, request
 from webargs.flaskparser import FlaskParser
 
-from espalier import Fault
 from service.api.idempotency import IdempotencyHeader, once
-from service.api.request_bodies import read_json
+from service.api.request_bodies import MAX_MEMBERS, read_json
 from service.api.routing import is_inference
 from service.database.tables import Scope
 from service.errors import PreconditionFailed, ValidationFailed
-from service.schemas.fields import BaseSchema, faults_of, parameter
+from service.schemas.fields import BaseSchema, coded, faults_of, parameter
 from service.schemas.inference import InferenceError
 from service.serialization.media_types import BYTES, JSON
 
@@ -50,12 +49,12 @@ class Parser(FlaskParser):
 
     def load_json(self, req: Request, schema: ma.Schema) -> Any:
         """Return the JSON body."""
-        return read_json(req)
+        return read_json(req, max_members=MAX_MEMBERS)
 
     def load_querystring(self, req: Request, schema: ma.Schema) -> Any:
         """Return the query; raise `ValidationFailed` if it repeats a parameter."""
-        repeated = (name for name, values in req.args.lists() if len(values) > 1)
-        ValidationFailed.raise_for(Fault(f"/{name}", "repeated", "must not be given twice") for name in repeated)
+        twice = coded("repeated", "must not be given twice")
+        ValidationFailed.raise_for(faults_of({name: twice for name, values in req.args.lists() if len(values) > 1}))
         return super().load_querystring(req, schema)
 
     def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> NoReturn:

@@ -32,8 +32,7 @@ inference = Blueprint("inference", __name__, description="The Open Inference Pro
 
 PLATFORM = "espalier"
 EXTENSIONS = ("binary_tensor_data", "parameters")
-READY = {"state": "READY", "reason": ""}
-ARCHIVED = {"state": "UNAVAILABLE", "reason": "archived"}
+STATES = {True: {"state": "READY", "reason": ""}, False: {"state": "UNAVAILABLE", "reason": "archived"}}
 INFERRING: Mapping[str, Any] = {
     "parameters": [parameter("header", HEADER_LENGTH, {"type": "integer", "minimum": 0}, schemas.LENGTH_MEANING)],
     "responses": {200: schemas.INFERENCE_ANSWER},
@@ -119,7 +118,7 @@ def list_inference_models() -> Response:
     with read_session(current_service().sessions) as session:
         versions = models.version_numbers(session, names=current_caller().models)
     entries = [
-        {"name": name, "version": str(number), **(READY if is_ready else ARCHIVED)}
+        {"name": name, "version": str(number), **STATES[is_ready]}
         for name, number, is_ready in versions
         if is_ready or not ready_only
     ]

@@ -15,7 +15,7 @@ from service.api.blueprint import LOCATION, Blueprint, View
 from service.api.context import current_caller, current_service, find_job, queued_job
 from service.api.etags import tagged_response
 from service.api.idempotency import remember
-from service.api.request_bodies import read_json
+from service.api.request_bodies import MAX_MEMBERS, read_json
 from service.api.responses import created_response, json_response, page_response
 from service.api.routing import JOB
 from service.database.engine import read_session, transaction
@@ -38,7 +38,6 @@ jobs = Blueprint("jobs", __name__, description="Work that a worker does in the b
 
 JOB_SCHEMA = schemas.Job()
 RESULT_SCHEMA = schemas.JobResult()
-RESULT_SCHEMAS = {Kind.EVALUATE: schemas.Comparison()}
 # A key with the scope predict may use the prediction jobs that it has requested: see `Caller.check_job`.
 WATCHING = (Scope.READ, Scope.PREDICT)
 CANCELLING = (Scope.TRAIN, Scope.PREDICT)
@@ -144,7 +143,7 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
     if job.kind == Kind.PREDICT:
         preferred = request.accept_mimetypes.best_match(list(RESULTS.values()), default=NDJSON)
         return _predictions(job, query["format"] or next(form for form in RESULTS if RESULTS[form] == preferred))
-    return json_response(RESULT_SCHEMAS.get(Kind(job.kind), RESULT_SCHEMA).dump(job.result))
+    return json_response((schemas.Comparison() if job.kind == Kind.EVALUATE else RESULT_SCHEMA).dump(job.result))
 
 
 @jobs.post(f"{JOB}/cancel", scope=CANCELLING, refuses=(409,))
@@ -185,7 +184,7 @@ def _predictions(job: Job, form: str) -> Response:
 
 
 def _queue(make_plan: Planner, schema: ma.Schema) -> Response:
-    with queued_job(make_plan, schema, read_json(request)) as (session, job):
+    with queued_job(make_plan, schema, read_json(request, max_members=MAX_MEMBERS)) as (session, job):
         return remember(session, _accepted(job))
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from flask import Flask, Response, abort, g
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -45,7 +46,7 @@ ABSOLUTE = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 
 
 def check_protocol(app: Flask) -> None:
-    """Check each request against rules of HTTP that gunicorn does not check."""
+    """Check each request against rules of HTTP that gunicorn does not check, and that its query is UTF-8."""
 
     @app.before_request
     def check() -> Response | None:
@@ -56,6 +57,10 @@ def check_protocol(app: Flask) -> None:
         if absolute := ABSOLUTE.match(target):  # the host in the target replaces Host (RFC 9112, section 3.2.2)
             environ["HTTP_HOST"] = absolute[1]
         default = "localhost" if environ["SERVER_PROTOCOL"] == "HTTP/1.0" else ""
+        try:
+            unquote_to_bytes(current_request().query_string).decode()
+        except UnicodeDecodeError:
+            abort(400, "the query is not text in UTF-8")
         if not HOST.fullmatch(environ.get("HTTP_HOST", default)):
             abort(400, "the request needs one header Host, a name or an address (RFC 9112, section 3.2)")
         if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":

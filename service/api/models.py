@@ -123,11 +123,11 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     f"{VERSION}/rules", scope=Scope.READ, query=schemas.RulesQuery, shows=OBJECT, description="The rules", texts=(TEXT,)
 )
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
-    """Return a version's rules as json, text (sentences) or logic; a tree has a rule per path without contradictions.
+    """Return a version's rules as json, text (sentences) or logic. A tree has a rule per leaf that rows can reach.
 
     With `class`, return the condition under which a row gets this class. In json, `any_of` lists the conjunctions for
     this class, and `none_of` those for other classes. `class` is refused for a regression and an ordered list of rules.
-    More than 10 000 rules are refused, and so are tests that together list more than 2 000 000 categories.
+    More than 10 000 rules or leaves are refused, and so are tests that together list more than 2 000 000 categories.
     """
     model, form, label = _model(name, number), query["format"], query["label"]
     usecases.check_rules(model)

@@ -50,12 +50,7 @@ REQUEST: Final[Mapping[str, Any]] = {
         **{kind: {"schema": schema} for kind, schema in schemas.PREDICTION_STREAMS.items()},
     },
 }
-PREDICTING: Final[Mapping[str, Any]] = {
-    "scope": Scope.PREDICT,
-    "query": None,
-    "body": REQUEST,
-    "refuses": (409, 429, 503),
-}
+PREDICTING: Mapping[str, Any] = {"scope": Scope.PREDICT, "query": None, "body": REQUEST, "refuses": (409, 429, 503)}
 # For `Blueprint.doc`; `Blueprint.response` would add a function call to every prediction.
 RESPONSE: Final[Mapping[int, Any]] = {
     200: {

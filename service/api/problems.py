@@ -82,7 +82,7 @@ DETAILS: Mapping[int, str] = {
     500: "the request failed; the service's log has the reason under this request_id",
 }
 TRUNCATED = "the body is truncated: it is shorter than its Content-Length, or its last chunk is missing"
-INVALID_CHUNKS = "the body is not well-formed: Transfer-Encoding is chunked, but its chunks are not valid HTTP/1.1"
+BAD_CHUNKS = BadRequest("the body is malformed: Transfer-Encoding is chunked, but its chunks are not valid HTTP/1.1")
 OWN_DETAILS = frozenset({400, 415, 501})  # statuses that our own code raises with a detail
 
 
@@ -130,11 +130,6 @@ def log_problem(error: Exception, problem: Problem) -> None:
     elif problem.retryable and problem.status == 503:
         reason = getattr(error, "log_message", str(error))
         current_service().unavailable.warn("requests are answered 503", reason=reason, **fields)
-
-
-def malformed_chunks_response(_: Exception) -> Response:
-    """Return the response for a request whose chunks the web server cannot read."""
-    return problem_response(BadRequest(INVALID_CHUNKS))
 
 
 def route_of(request: Request) -> dict[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import espalier
+import service
 from service.cli import Refused, evaluate, inspect, interchange, keys, lines_of, predict, presets, prune, server, train
 from service.errors import DISK_FULL, ServiceError
 
@@ -31,9 +32,9 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command of `argv` (default: the arguments of the process) and return its exit code.
 
-    The exit code is 0 (done), 1 (failed), 2 (refused), 130 (interrupted) or 143 (terminated as process 1 of a
-    container). A refusal prints its reason to standard error. Errors of the core and of the service, and files that
-    cannot be used, are refusals, too.
+    The exit code is 0 (done), 1 (failed), 2 (refused) or 143 (terminated as process 1 of a container); `service.main`
+    adds 130 (interrupted). A refusal prints its reason to standard error. Errors of the core and of the service, and
+    files that cannot be used, are refusals, too.
     """
     if os.getpid() == 1:  # in a container: the kernel drops signals that process 1 does not handle
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -56,10 +57,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] in {"espalier", "service"}:
             raise
-        print(f"espalier: this command needs {error.name}: pip install 'espalier[service]'", file=sys.stderr)
+        extra = "postgres" if error.name == "psycopg" else "service"
+        print(f"espalier: this command needs {error.name}: pip install 'espalier[{extra}]'", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        return 130  # the exit code that shells give for Ctrl-C
+    except MemoryError:
+        print("espalier: there is not enough memory", file=sys.stderr)
+        return 1
     except BrokenPipeError:  # the reader of a pipe, such as head, has ended
         _drop_output()
         return 1
@@ -99,11 +102,9 @@ def parser() -> ArgumentParser:
     whole.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and exit")
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        # A command may replace --help.
-        own = commands.add_parser(name, help=command.summary, description=command.summary, conflict_handler="resolve")
-        command.add_arguments(own)
+        command.add_arguments(commands.add_parser(name, help=command.summary, description=command.summary))
     return whole
 
 
 if __name__ == "__main__":  # a worker's spawned child imports this file, too
-    sys.exit(main())
+    sys.exit(service.main())

@@ -49,18 +49,11 @@ def _arguments(parser: ArgumentParser) -> None:
         help="a preset and fields; repeatable (default: pruned and unpruned cart and c45; for numbers, cart and m5)",
     )
     parser.add_argument("--folds", metavar="K", type=int, help="number of folds (default: 10)")
-    parser.add_argument(
-        "--holdout",
-        metavar="0.3|JSON|FILE",
-        type=options.holdout_value,
-        help='test on one split instead of folds: a share, drawn with --seed; a share with options: {"fraction": 0.3, '
-        '"seed": 1, "stratified": true}; row numbers from 0: {"rows": [0, 5]}; or a file with other rows',
-    )
+    options.holdout_arguments(parser, "test on one split instead of folds")
     parser.add_argument(
         "--noise", metavar="0.1", type=float, action="append", default=[],
         help="share of training rows that get a wrong class; can be repeated",
     )  # fmt: skip
-    options.seed_argument(parser)
     parser.add_argument("--json", action="store_true", help="print one line of JSON per comparison")
 
 

@@ -30,23 +30,15 @@ EXAMPLES = (("play-tennis", "play_tennis.csv", "PlayTennis", "id3"), ("drug200",
 """The name, the file in `service/examples`, the target and the preset of each example."""
 
 
-def is_ready(address: str, *, stopping: threading.Event, seconds: float) -> bool:
-    """Wait until the web server is ready; return False after `seconds`, or when `stopping` is set."""
+def is_ready(address: str, *, stopping: threading.Event, seconds: float = 0.0) -> bool:
+    """Ask until the web server is ready, each time for at most 5 s; return False after `seconds`, or if `stopping`."""
     deadline = time.monotonic() + seconds
-    while not stopping.is_set() and time.monotonic() < deadline:
-        if is_ready_now(address):
+    while not stopping.is_set():
+        with suppress(http.client.HTTPException, OSError), OPENER.open(f"{address}/readyz", timeout=5):
             return True
-        stopping.wait(LOOK_SECONDS)
+        if time.monotonic() >= deadline or stopping.wait(LOOK_SECONDS):
+            break
     return False
-
-
-def is_ready_now(address: str) -> bool:
-    """Return whether the web server is ready; False if it does not answer within 5 s."""
-    try:
-        with OPENER.open(f"{address}/readyz", timeout=5):
-            return True
-    except (http.client.HTTPException, OSError):
-        return False
 
 
 def load_examples(address: str, *, key: str | None, stopping: threading.Event) -> list[str]:

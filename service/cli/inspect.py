@@ -59,11 +59,8 @@ def _rules_arguments(parser: ArgumentParser) -> None:
     options.model_argument(parser)
     parser.add_argument("--class", metavar="LABEL", dest="label", help="only the rules of this class")
     parser.add_argument("--format", choices=["text", "json", "logic"], default="text", help="default: text")
-    parser.add_argument(
-        "--prune",
-        choices=["validation", "pessimistic"],
-        help="shorten and order the rules; validation: by held-out rows; pessimistic: by training rows, like C4.5rules",
-    )
+    meaning = "shorten and order the rules; validation: by held-out rows; pessimistic: by training rows, like C4.5rules"
+    parser.add_argument("--prune", choices=["validation", "pessimistic"], help=meaning)
     options.set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN", type=Path, help="with --prune, the training rows of the model")
     options.validation_argument(parser, "with --prune, ")
@@ -115,13 +112,8 @@ def profile(arguments: Namespace) -> int:
 
 def _importances_arguments(parser: ArgumentParser) -> None:
     options.model_argument(parser)
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        type=Path,
-        nargs="?",
-        help=f"rows whose columns are shuffled, preferably not the training rows: {files.FORMATS}",
-    )
+    meaning = f"rows whose columns are shuffled, preferably not the training rows: {files.FORMATS}"
+    parser.add_argument("data", metavar="DATA", type=Path, nargs="?", help=meaning)
     parser.add_argument(
         "--measure",
         help="show by how much this measure gets worse: accuracy, balanced_accuracy, macro_f1 or log_loss for classes; "

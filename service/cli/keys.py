@@ -56,6 +56,8 @@ def revoke(arguments: Namespace) -> int:
     from service.database.engine import transaction
     from service.repositories import keys
 
+    if not arguments.id.isascii():  # an argument that is not UTF-8 cannot be looked up
+        raise Refused(f"there is no key {arguments.id!r}")
     with _database() as source, transaction(source) as session:
         keys.revoke(session, arguments.id)
     print("espalier: the key is revoked; every process refuses it within a second", file=sys.stderr)

@@ -43,7 +43,8 @@ def host_of(listener: socket.socket) -> str:
 
 
 def url_of(host: str, port: int) -> str:
-    """Return the URL of a host and a port; the host may be an IPv6 address."""
+    """Return the URL of a host and a port in ASCII; the host may be an IPv6 address."""
+    host = host.encode("idna").decode()
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -22,10 +22,15 @@ def model_argument(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.json", type=Path, help="a model, as train, prune and import write it")
 
 
-def seed_argument(parser: ArgumentParser, default: int | None = 0) -> None:
-    """Declare ``--seed``; with `default` None, the caller can see that the option was not given."""
+def holdout_arguments(parser: ArgumentParser, meaning: str, *, seed: int | None = 0) -> None:
+    """Declare ``--holdout`` and ``--seed``; with `seed` None, the caller can see that ``--seed`` was not given."""
+    forms = (
+        'a share, drawn with --seed; a share with options: {"fraction": 0.3, "seed": 1, "stratified": true}; row '
+        'numbers from 0: {"rows": [0, 5]}; or a file with other rows'
+    )
+    parser.add_argument("--holdout", metavar="0.3|JSON|FILE", type=holdout_value, help=f"{meaning}: {forms}")
     text = "seed of the held-out share; for evaluate, also of the folds and the label noise (default: 0)"
-    parser.add_argument("--seed", metavar="N", type=int, default=default, help=text)
+    parser.add_argument("--seed", metavar="N", type=int, default=seed, help=text)
 
 
 def validation_argument(parser: ArgumentParser, when: str = "") -> None:
@@ -34,8 +39,8 @@ def validation_argument(parser: ArgumentParser, when: str = "") -> None:
         "--holdout",
         metavar="FILE|JSON",
         type=holdout_value,
-        help=f"{when}rows to prune by: a file with other rows, or some of the rows set aside at training, such as "
-        '{"rows": [0, 5]} counted from 0 (default: all of them)',
+        help=f"{when}rows to prune by: a file with other rows, or rows of TRAIN that were set aside at training, such "
+        'as {"rows": [0, 5]}, numbered from 0 (default: all that were set aside)',
     )
 
 
@@ -123,6 +128,6 @@ def validation_rows(given: Any, model: "espalier.Model") -> "espalier.Holdout | 
 def json_or_text(value: str) -> Any:
     """Return the value of a JSON text, or the text itself if it is not JSON (NaN is not) or is nested too deeply."""
     try:
-        return json.loads(value, parse_constant=int)  # int("NaN") raises ValueError
+        return json.loads(value, parse_constant=int)  # called with NaN and Infinity, for which int raises ValueError
     except (ValueError, RecursionError):
         return value

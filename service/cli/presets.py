@@ -3,7 +3,6 @@
 The list is made from the tables that the core uses for validation.
 """
 
-import argparse
 import json
 import textwrap
 from argparse import ArgumentParser, Namespace
@@ -18,8 +17,10 @@ WIDTH: Final = 100
 
 def help_with_tables(parser: ArgumentParser) -> None:
     """Let ``--help`` end with all presets, fields and pruning methods."""
-    text = "show this help, with all presets, fields and methods, and exit"
-    parser.add_argument("-h", "--help", action=_HelpWithTables, nargs=0, help=text)
+    # argparse would wrap an epilog, and ignore a disk that is full.
+    parser.print_help = lambda file=None: print(  # type: ignore[method-assign]
+        parser.format_help(), *_lines(), sep="\n", file=file
+    )
 
 
 def presets(arguments: Namespace) -> int:
@@ -31,13 +32,6 @@ def presets(arguments: Namespace) -> int:
     }
     print(json.dumps(document) if arguments.json else "\n".join(_lines()))
     return 0
-
-
-class _HelpWithTables(argparse.Action):
-    def __call__(self, parser: ArgumentParser, *_: object) -> None:
-        parser.print_help()
-        print("", *_lines(), sep="\n")
-        parser.exit()
 
 
 def _arguments(parser: ArgumentParser) -> None:

@@ -49,6 +49,7 @@ def up(arguments: Namespace) -> int:
             target=_greet,
             args=(supervisor, settings, url_of(*listener.getsockname()[:2])),
             kwargs={"worker": worker, "examples": arguments.examples},
+            daemon=True,  # else an error of the supervisor, or Ctrl-C before it handles signals, would wait for it
         )
         greeting.start()
         supervisor.run()
@@ -66,8 +67,9 @@ def serve(arguments: Namespace) -> int:
         try:
             with socket.socket(fileno=os.dup(arguments.socket)) as given:
                 check_listening(settings, host_of(given))
-        except OSError as error:
-            raise Refused(f"--socket {arguments.socket}: cannot be used: {error.strerror}") from None
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", "no file descriptor is so large")
+            raise Refused(f"--socket {arguments.socket}: cannot be used: {reason}") from None
         return _gunicorn(arguments.socket)
     listener = listen(settings.host, settings.port)
     _report(f"listening at {url_of(*listener.getsockname()[:2])}")
@@ -100,11 +102,11 @@ def migrate(arguments: Namespace) -> int:
 
 def ready(arguments: Namespace) -> int:
     """Check once whether the web server of this machine is ready; return 0 if it is, else 1."""
-    from service.cli.examples import is_ready_now
+    from service.cli.examples import is_ready
 
     settings = read_settings(arguments)
     address = url_of(LOOPBACK_OF.get(settings.host, settings.host), settings.port)
-    if is_ready_now(address):
+    if is_ready(address, stopping=threading.Event()):
         return 0
     _report(f"the web server at {address} is not ready")
     return 1
@@ -244,7 +246,7 @@ def _check_place(file: Path) -> None:
         if place.exists() and not os.access(place, os.W_OK):
             raise Refused(
                 f"cannot write to {place}: it belongs to user {place.stat().st_uid}, and this is user {os.geteuid()}; "
-                "change its owner (chown), or set ESPALIER_DATABASE_URL to another place"
+                "change its owner (chown) or mode (chmod), or set ESPALIER_DATABASE_URL to another place"
             )
 
 

@@ -36,15 +36,8 @@ def _arguments(parser: ArgumentParser) -> None:
     options.data_arguments(parser)
     parser.add_argument("--preset", metavar="P", default="cart", help="see `espalier presets` (default: cart)")
     options.set_argument(parser, "a field of the preset; see `espalier presets`")
-    parser.add_argument(
-        "--holdout",
-        metavar="0.3|JSON|FILE",
-        type=options.holdout_value,
-        help="rows to set aside before training, for stopping, pruning or testing; the model remembers them. Give a "
-        'share, drawn with --seed; a share with options: {"fraction": 0.3, "seed": 1, "stratified": true}; row numbers '
-        'from 0: {"rows": [0, 5]}; or a file with other rows',
-    )
-    options.seed_argument(parser, default=None)
+    meaning = "rows to set aside before training, for stopping, pruning or testing; the model remembers them"
+    options.holdout_arguments(parser, meaning, seed=None)
     parser.add_argument(
         "--out-of-core",
         action="store_true",

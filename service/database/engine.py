@@ -68,7 +68,7 @@ def connect_read_only(settings: Settings) -> Engine:
     file.stat()
     # If no process has the file open, it is opened as immutable: otherwise SQLite would create a file beside it.
     is_open = file.with_name(f"{file.name}-wal").exists()
-    uri = f"file:{quote(str(file))}?{'mode=ro' if is_open else 'immutable=1'}"
+    uri = f"file:{quote(bytes(file))}?{'mode=ro' if is_open else 'immutable=1'}"
     options: dict[str, Any] = {"json_deserializer": orjson.loads, "poolclass": NullPool}
     return create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True), **options)
 

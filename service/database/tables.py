@@ -37,9 +37,10 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
+    literal_column,
 )
 from sqlalchemy.ext.associationproxy import AssociationProxy, association_proxy
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column, relationship
 
 from service.database.clock import UtcTime, new_id, utc_now
 
@@ -186,6 +187,9 @@ class ModelName(Identified):
 
     name: Mapped[str] = mapped_column(String(64), unique=True)
     last_number: Mapped[int] = mapped_column(default=0)  # the highest number of a version, even of a deleted one
+    newest_version: Mapped[int | None] = column_property(  # the highest number of a version that is not deleted
+        literal_column("(SELECT max(number) FROM versions WHERE model_id = models.id)", Integer), deferred=True
+    )
     created: Mapped[datetime] = mapped_column(default=utc_now)
     description: Mapped[str | None] = mapped_column(Text)
     tags: Mapped[list[str] | None] = mapped_column(Json(none_as_null=True))

@@ -212,9 +212,7 @@ class _Reader:
             self.fault(at, "wrong_type", legal)
             return None
         shape = tuple(given)
-        if len(shape) not in (1, 2) or (
-            shape[1:] not in ((), (1,)) and not _is_matrix(shape, self.schema, alone=alone)
-        ):
+        if len(shape) != 1 and shape[1:] != (1,) and not _is_matrix(shape, self.schema, alone=alone):
             self.fault(at, "not_legal", legal)
             return None
         check_size("rows", given=shape[0], limit=self.limit)

@@ -6,8 +6,7 @@ from itertools import accumulate, takewhile
 from typing import Any
 
 import numpy as np
-import orjson
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Text, cast, delete, func, insert, select
 from sqlalchemy.orm import Session, defer
 
 import espalier
@@ -21,7 +20,7 @@ from service.serialization.parquet_store import StoreFile, store_at
 ALL_ROLES = frozenset(espalier.Role)
 SAMPLE_BLOCKS = 16  # number of blocks of consecutive rows
 WITHOUT_DECLARATION = (defer(DataSet.declared),)  # for `page`: a declaration may have millions of categories
-MAX_LISTED_BYTES = 16 * 2**20  # of the declarations in one page of the list, without the last one
+MAX_LISTED_CHARS = 16 * 2**20  # of the declarations in one page of the list, without the last one
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +78,13 @@ def find_data_set(session: Session, data_set_id: str, *, lock: bool = False) -> 
 
 
 def list_data_sets(session: Session, **query: Any) -> Page[DataSet]:
-    """Return a page of data sets, newest first; it ends early if their declarations exceed `MAX_LISTED_BYTES`."""
+    """Return a page of data sets, newest first; it ends early if their declarations exceed `MAX_LISTED_CHARS`."""
     found = page(session, DataSet, options=WITHOUT_DECLARATION, **query)
-    sizes = accumulate(len(orjson.dumps(row.declared)) for row in found.items)  # reads one declaration at a time
-    n_items = sum(1 for _ in takewhile(MAX_LISTED_BYTES.__ge__, sizes)) + 1
-    return found if n_items >= len(found.items) else Page(found.items[:n_items], next=found.items[n_items - 1].id)
+    ids = [row.id for row in found.items]
+    size = select(func.length(cast(DataSet.declared, Text))).where(DataSet.id.in_(ids)).order_by(DataSet.id.desc())
+    n_items = sum(1 for _ in takewhile(MAX_LISTED_CHARS.__ge__, accumulate(session.scalars(size)))) + 1
+    session.scalars(select(DataSet).where(DataSet.id.in_(ids[:n_items]))).all()  # adds the declarations to the items
+    return found if n_items >= len(ids) else Page(found.items[:n_items], next=ids[n_items - 1])
 
 
 def load_data_set(

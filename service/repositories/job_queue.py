@@ -5,7 +5,7 @@
                       │ │             │ ├─cancel→ cancelled
                       │ └─cancel→ cancelled
                       │               │ └─give_up→ dead          attempts used up
-                      └─back_off, release, lose_lease─┘
+                      └─back_off, release, lose_lease─┘       cancelled, if that was requested
                       └─retry─ failed | cancelled | dead
 
 A worker holds a claim: the id of a job and the token of its lease. While it works, it renews the lease. If a lease is
@@ -278,6 +278,8 @@ def _end_lease(session: Session, held: Claim, event: Event, *, reason: str | Non
     job = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
     if job is None:
         raise LeaseLost(held.job_id)
+    if job.cancel_requested and TRANSITIONS[State.RUNNING, event] is State.QUEUED:
+        event, values = Event.CANCEL, {"finished": now()}
     return _move(session, job, event, reason=reason, **NO_LEASE, **values)
 
 

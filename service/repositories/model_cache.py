@@ -2,7 +2,7 @@
 
 import hashlib
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cachetools import LRUCache, cached
 from sqlalchemy import select
@@ -11,11 +11,12 @@ from sqlalchemy.orm import Session
 import espalier
 from service.database.tables import ModelName, Version
 from service.errors import NotFound
+from service.serialization.table_records import LeafAnswers
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedVersion:
-    """A decoded version, with the id, hash and attribute names that a decision record needs."""
+    """A decoded version, with the id, hash and attribute names that a decision record needs, and answers to reuse."""
 
     id: str
     model_name: str
@@ -23,6 +24,7 @@ class LoadedVersion:
     document_sha256: str
     model: espalier.Model
     attributes: frozenset[str]
+    leaf_answers: LeafAnswers = field(default_factory=dict, init=False, repr=False, compare=False)
 
 
 def load_version(session: Session, version_id: str) -> LoadedVersion:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sqlalchemy import bindparam, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, undefer
 
 import espalier
 from service.database import MODEL_NAME, MODEL_NAME_RULE
@@ -89,7 +89,8 @@ def find_model(session: Session, name: str, *, lock: bool = False) -> ModelName:
 
 def list_models(session: Session, *, names: Collection[str] | None = None, **query: Any) -> Page[ModelName]:
     """Return a page of models, newest first; `names` limits the models; `query` has ``limit`` and ``cursor``."""
-    return page(session, ModelName, [] if names is None else [ModelName.name.in_(names)], **query)
+    where = [] if names is None else [ModelName.name.in_(names)]
+    return page(session, ModelName, where, options=[undefer(ModelName.newest_version)], **query)
 
 
 def find_version(session: Session, name: str, number: int | None = None) -> Version:

@@ -82,6 +82,7 @@ class Integer(Described, fields.Integer):
 
 class Number(Described, fields.Float):
     default_error_messages = {"invalid": coded("wrong_type", "must be a number")}  # noqa: RUF012
+    num_type = staticmethod(lambda number: float(number + 0.0))  # type: ignore[assignment] # refuses a text
 
 
 class Boolean(Described, fields.Boolean):

@@ -71,6 +71,7 @@ class InferenceAnswer(fields.BaseSchema):
     model_name = fields.Text()
     model_version = fields.Text()
     id = fields.Text("the id of the request")
+    parameters = fields.AnyObject("`operating_point` as JSON text; `audited` as in native predictions; both optional")
     outputs = fields.ListOf(fields.Nested(InferenceOutput))
 
 

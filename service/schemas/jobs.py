@@ -264,11 +264,7 @@ class EvaluationJobRequest(fields.BaseSchema):
         validate=validate.Length(1, MAX_CANDIDATES, error=f"must be 1 to {MAX_CANDIDATES} candidates"),
     )
     folds = fields.strict_integer(
-        2,
-        1000,
-        "number of folds of the cross-validation; default without a holdout: 10",
-        load_default=None,
-        allow_none=True,
+        2, 1000, "folds of the cross-validation; default without a holdout: 10", load_default=None, allow_none=True
     )
     holdout = _holdout("rows to test on, or another data set, instead of cross-validation")
     label_noise = fields.Number(

@@ -16,7 +16,7 @@ RETENTION = "days after which decisions are deleted; null: the setting ESPALIER_
 
 class Model(fields.BaseSchema):
     name = fields.Text()
-    last_number = fields.Integer(data_key="newest_version")
+    newest_version = fields.Integer("the highest number of a version; null: there is no version", allow_none=True)
     description = fields.Text(allow_none=True)
     tags = fields.ListOf(fields.Text())
     mask = fields.ListOf(fields.Text(), "attributes whose values are not stored in the decision log")
@@ -193,9 +193,7 @@ class AliasRequest(fields.BaseSchema):
 
 
 class AliasesQuery(fields.LimitQuery):
-    cursor = fields.matching(
-        ALIAS, "`next` of the previous page", error="must be the `next` of the previous page", load_default=None
-    )
+    cursor = fields.matching(ALIAS, "`next` of the previous page", error=fields.NO_CURSOR, load_default=None)
 
 
 class AliasQuery(fields.LimitQuery):

@@ -144,6 +144,7 @@ class PredictionOptionsSchema(fields.BaseSchema):
 OPTIONS: Final = PredictionOptionsSchema()
 OPTION_NAMES: Final = frozenset(OPTIONS.fields)
 DEFAULT_OPTIONS: Final = PredictionOptions()
+MAX_UNKNOWN: Final = 1_000  # names of unknown fields that are reported
 
 
 def read_options(given: Mapping[str, Any], *, beside: Collection[str], faults: list[Fault]) -> PredictionOptions:
@@ -153,7 +154,7 @@ def read_options(given: Mapping[str, Any], *, beside: Collection[str], faults: l
     """
     if unknown := given.keys() - OPTION_NAMES - set(beside):
         message = f"there is no such field; legal: {', '.join(sorted({*OPTION_NAMES, *beside}))}"
-        faults += [Fault(f"/{name}", "unknown_field", message) for name in sorted(unknown)]
+        faults += fields.faults_of(dict.fromkeys(sorted(unknown)[:MAX_UNKNOWN], fields.coded("unknown_field", message)))
     if OPTION_NAMES.isdisjoint(given):
         return DEFAULT_OPTIONS
     try:

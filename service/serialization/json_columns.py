@@ -61,10 +61,7 @@ def _array(feature: espalier.Feature, cells: list[Any]) -> Column | None:
         numbers = np.array(cells, dtype=np.float64)
         return None if np.isinf(numbers).any() else numbers
     if feature.coded and types <= {str, type(None)}:
-        codes: dict[Any, int] = {label: code for code, label in enumerate(feature.categories)}
-        codes[None] = -1
-        try:
-            return np.array(list(map(codes.__getitem__, cells)), dtype=np.int32)
-        except KeyError:  # a category that the model has never seen
-            return None
+        codes: dict[Any, int] = {label: code for code, label in enumerate(feature.categories)} | {None: -1}
+        found = list(map(codes.get, cells))  # None for a category that the model has never seen
+        return None if None in found else np.array(found, dtype=np.int32)
     return None

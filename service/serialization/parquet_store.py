@@ -229,6 +229,8 @@ def _batches(content: Any, names: Sequence[str], start: int, stop: int) -> Itera
         if low < high:
             yield at + low, load_pyarrow().Table.from_batches([batch.slice(low, high - low)]).select(names)
         at += len(batch)
+        if at >= stop:
+            return
 
 
 def _encoded(table: Any, features: Sequence[espalier.Feature], missing_values: Sequence[str]) -> espalier.Dataset:

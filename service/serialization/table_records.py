@@ -16,7 +16,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +31,7 @@ MAX_LABEL_BYTES: Final = 4 * 2**20  # see `record_rows`
 BATCH_BYTES: Final = 2**20  # of the rows that are compressed together, before compression
 CELL_BYTES: Final = 8
 PLACE_BYTES: Final = 4
+MAX_LEAF_ANSWERS: Final = 100_000  # that are kept for further records of a model
 INPUT: Final = "input."
 
 
@@ -139,9 +139,9 @@ class TableRecord:
         }
 
 
+LeafAnswers = dict[tuple[int, bool], Answer]
+"""The answers of leaves by number, with their rule or without. The strategy for missing values makes no difference."""
 NO_INPUTS: Final = espalier.Dataset(espalier.Schema(()), ())
-# The answers of the leaves of each model; a model that the cache of models drops is not kept alive.
-_LEAF_ANSWERS: Final[WeakKeyDictionary[espalier.Model, dict[tuple[int, bool], Answer]]] = WeakKeyDictionary()
 
 
 def table_record(
@@ -149,15 +149,18 @@ def table_record(
     dataset: espalier.Dataset,
     answers: espalier.TableAnswers,
     *,
+    known: LeafAnswers | None = None,
     erased: Collection[str] = (),
     rules: bool = False,
 ) -> TableRecord:
     """Return the record of the rows of `dataset`; `answers` is what `espalier.predict_table` has returned for them.
 
-    The cells of the attributes in `erased` are left out; with `rules`, each answer has the text of its rule.
+    The cells of the attributes in `erased` are left out; with `rules`, each answer has the text of its rule. Answers in
+    `known`, of earlier records with the model, are not made again; new ones are added to it.
     """
     leaves, at = np.unique(answers.leaves, return_inverse=True)
-    distinct = [_leaf_answer(model, leaf, with_rule=rules) for leaf in leaves.tolist()]
+    known = {} if known is None else known
+    distinct = [_leaf_answer(model, leaf, known, with_rule=rules) for leaf in leaves.tolist()]
     places = at.astype(np.int32)
     for row, prediction in answers.several.items():
         places[row] = len(distinct)
@@ -226,11 +229,14 @@ def label_json(label: object) -> str:
     return orjson.dumps(label).decode()
 
 
-def _leaf_answer(model: espalier.Model, leaf: int, *, with_rule: bool) -> Answer:
-    known = _LEAF_ANSWERS.setdefault(model, {})
-    if (leaf, with_rule) not in known:
-        known[leaf, with_rule] = _answer(model, espalier.leaf_prediction(model, leaf), with_rule=with_rule)
-    return known[leaf, with_rule]
+def _leaf_answer(model: espalier.Model, leaf: int, known: LeafAnswers, *, with_rule: bool) -> Answer:
+    answer = known.get((leaf, with_rule))
+    if answer is None:
+        answer = _answer(model, espalier.leaf_prediction(model, leaf), with_rule=with_rule)
+        if len(known) >= MAX_LEAF_ANSWERS:
+            known.clear()
+        known[leaf, with_rule] = answer
+    return answer
 
 
 def _answer(model: espalier.Model, prediction: espalier.Prediction, *, with_rule: bool) -> Answer:

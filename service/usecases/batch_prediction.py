@@ -12,9 +12,8 @@ def plan_prediction(request: JobRequest) -> Job:
     """Return the job of a request to predict all rows of a data set; see `service.usecases.jobs.Planner`."""
     session, members = request.session, request.members
     data_set = request.data_set()
-    pointed_at = None
-    if members.get("version") is None and "model" in members:
-        pointed_at = aliases.version_id(session, members["model"], aliases.DEFAULT)
+    names_none = "model" in members and "version" in members and members["version"] is None
+    pointed_at = aliases.version_id(session, members["model"], aliases.DEFAULT) if names_none else None
     version = request.version() if pointed_at is None else session.get(Version, pointed_at)
     if version is not None and version.archived is not None:
         request.fault("/version", "archived_version", "the version is archived: it no longer answers")

@@ -174,13 +174,13 @@ def _disk(settings: Settings, _: Engine | None) -> Iterator[Found]:
     if settings.work != "system":
         folders["tables on disk"] = Path(settings.work)
     for what, folder in folders.items():
-        existing = next(one for one in (folder, *folder.parents) if os.access(one, os.F_OK))
+        existing = next(one for one in (folder, *folder.parents) if os.path.lexists(one))
+        if not os.access(f"{existing}/.", os.W_OK | os.X_OK):  # nor is /. below a file, or a link that leads nowhere
+            yield Level.FAULT, f"{folder}, for {what}, cannot be written by this user ({os.geteuid()})"
+            continue
         free = shutil.disk_usage(existing).free
         level = Level.FAULT if free < TOO_LITTLE_DISK else Level.WARNING if free < LITTLE_DISK else Level.OK
-        message = f"{free / 2**30:.1f} GiB free for {what}, in {folder}"
-        if not os.access(existing, os.W_OK | os.X_OK):
-            level, message = Level.FAULT, f"{folder}, for {what}, cannot be written by this user ({os.geteuid()})"
-        yield level, message
+        yield level, f"{free / 2**30:.1f} GiB free for {what}, in {folder}"
 
 
 def _store(settings: Settings, _: Engine | None) -> Iterator[Found]:

@@ -53,7 +53,7 @@ class JobRequest:
             yield
         except espalier.InvalidInput as error:
             located = [Fault(pointer(fault.path), fault.code, fault.message) for fault in error.faults]
-            self.faults.extend([fault for fault in located if fault not in self.faults])
+            self.faults[:] = dict.fromkeys([*self.faults, *located])
 
     def data_set(self, at: str = "") -> DataSet | None:
         """Return the data set that the request (or its part at `at`) names; None if it names none, or after a fault."""
@@ -131,7 +131,7 @@ def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | N
 def new_job(
     kind: Kind, data_set: DataSet | None, holdout: DataSet | None = None, /, *, model: str | None = None, **payload: Any
 ) -> Job:
-    """Return a job that uses these data sets and this model; its payload also has the fingerprints of the data sets."""
+    """Return a job. Its payload is `payload`, the model's name, if any, and the fingerprints of the data sets."""
     ids = [None if each is None else each.id for each in (data_set, holdout)]
     payload["fingerprints"] = {each.id: each.fingerprint for each in (data_set, holdout) if each is not None}
     payload |= {} if model is None else {"model": model}
@@ -182,7 +182,7 @@ def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.
     if given is None:
         return HeldOut()
     if isinstance(given, Mapping) and "dataset" in given:
-        for name in (name for name in given if name != "dataset"):
+        for name in (each.replace("~", "~0").replace("/", "~1") for each in given if each != "dataset"):
             request.fault(f"/holdout/{name}", "unknown_field", "is not legal beside dataset")
         other = request.data_set("/holdout")
         if other is not None and model is not None:

@@ -147,7 +147,8 @@ def answer_table(
     """
     model = with_strategy(resolved.version.model, options.missing)
     answers = espalier.predict_table(model, table, most_paths=max_paths(model, recorder.settings))
-    rows = table_record(model, table, answers, erased=resolved.settings.mask, rules=options.explain != "none")
+    known, rules = resolved.version.leaf_answers, options.explain != "none"
+    rows = table_record(model, table, answers, known=known, erased=resolved.settings.mask, rules=rules)
     record = None
     if recorder.logging != "off":
         same, content = _columns(resolved, options, key_id=recorder.key_id), rows.to_bytes()

@@ -40,11 +40,12 @@ def redeclared(
         pairs = zip(new.schema.features, new.columns, strict=True)
         fresh, new_notices = {feature.name: (feature, column) for feature, column in pairs}, new.reading_notices
     stored = zip(before.features, dataset.columns, strict=True)
-    changed = [fresh.get(feature.name, (feature, column)) for feature, column in stored]
-    schema = espalier.Schema(tuple(feature for feature, _ in changed), tuple(tokens))
+    features, columns = zip(*(fresh.get(feature.name, (feature, column)) for feature, column in stored), strict=True)
+    documents = [feature.to_dict() for feature in features]
+    schema = _read(lambda **_: espalier.Schema(features, tuple(tokens)), documents, changes, tokens)
     remaining = _remaining(notices, before, schema, declared)
     remaining += [notice for notice in notices if notice.code in LOST and notice.attribute in declared]
-    return espalier.Dataset(schema, tuple(column for _, column in changed), (*remaining, *new_notices))
+    return espalier.Dataset(schema, columns, (*remaining, *new_notices))
 
 
 def read_redeclared(
@@ -131,13 +132,14 @@ def _relocated(
     places = {column["name"]: place for place, column in enumerate(given)}
     targets = {column["name"] for column in columns if column.get("role") == "target"}
     for fault in faults:
-        if not fault.path:
+        if fault.path in ("", "/missing_values"):
             yield fault
             continue
         start, _, rest = fault.path.removeprefix("/columns/").removeprefix("/").partition("/")
         of_schema = fault.path.startswith("/columns/") and start.isdigit()
         name = columns[int(start)]["name"] if of_schema else start.replace("~1", "/").replace("~0", "~")
-        elsewhere = "/missing_values" if "missing_values" in changes and name not in targets else "/target"
+        given_first = next((f"/{member}" for member in ("target", "task", "columns") if member in changes), "/target")
+        elsewhere = "/missing_values" if "missing_values" in changes and name not in targets else given_first
         place = f"/columns/{places[name]}" if name in places else elsewhere
         inside = f"/{rest}" if of_schema and rest and name in places else ""
         where = "" if name in places else f"column {name!r}: "
@@ -169,6 +171,8 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
         for place, column in enumerate(columns)
         if column["name"] == target and "role" in column
     ]
+    if "task" in changes and target is None:
+        faults.append(espalier.Fault("/task", "required", "there is no target: give the target, too, or no task"))
     espalier.SchemaError.raise_for(faults)
 
 
@@ -198,13 +202,12 @@ def _are_numbers(labels: Sequence[espalier.Label]) -> bool:
 def _cells(feature: espalier.Feature, column: Any, kind: str | None, tokens: Collection[str]) -> Iterator[Any]:
     """Yield the cells of a column as a caller would upload them for the new kind."""
     alone = espalier.Dataset(espalier.Schema((feature,)), (column,))
-    from_text, as_label = feature.coded and kind == "numeric", not feature.coded and kind != "numeric"
+    as_label = not feature.coded and kind != "numeric"
     for row in alone.rows():
         label: Any = row[feature.name]
-        number = espalier.number_from_text(label) if from_text and isinstance(label, str) else None
         if isinstance(label, bool) and espalier.label_text(label) in tokens:
             yield espalier.label_text(label)
         elif as_label and isinstance(label, float) and label.is_integer() and abs(label) < 2**53:
             yield int(label)
         else:
-            yield label if number is None else number
+            yield label

@@ -85,8 +85,9 @@ def declare(data_set_id: str) -> Response:
     if shown != row.fingerprint:
         return _declaration_page(data_set_id, problem_of(PreconditionFailed(STALE), "data_set"), typed={})
     schema = espalier.Schema.from_dict(row.declared)
-    changes = _changes(schema, request.form)
+    changes: dict[str, Any] = {}
     try:
+        changes = _changes(schema, request.form)
         if changes:
             redeclared = redeclared_data_set(service.sessions, data_set_id, changes, settings=service.settings)
             with redeclared as (new, _), transaction(service.sessions) as session:
@@ -156,6 +157,8 @@ def _declaration_page(data_set_id: str, problem: Any = None, *, typed: Mapping[s
     typed = request.form if typed is None else typed
     first = (_page_number() - 1) * COLUMNS_A_PAGE
     target = typed.get("target", _target_place(schema))
+    if not _is_choice(target, schema):
+        target = _target_place(schema)
     places = range(len(schema.features))[first : first + COLUMNS_A_PAGE]
     columns = [_shown_column(place, schema, typed, is_target=target == str(place)) for place in places]
     names = [column.name for column in columns]
@@ -182,7 +185,7 @@ def _target_choices(schema: espalier.Schema, target: str) -> list[tuple[str, str
     """Return the columns that the menu of targets offers: the first `MAX_TARGETS`, and the chosen column."""
     features = schema.features
     choices = [(str(place), cut(one.name, 60)) for place, one in enumerate(features[:MAX_TARGETS])]
-    if _is_place(target, schema) and int(target) >= MAX_TARGETS:
+    if target != NOTHING and int(target) >= MAX_TARGETS:
         choices.append((target, cut(features[int(target)].name, 60)))
     return choices
 
@@ -219,8 +222,10 @@ def _categories_summary(categories: Sequence[espalier.Label], *, is_short: bool)
 def _changes(schema: espalier.Schema, typed: Mapping[str, str]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     target = typed.get("target", _target_place(schema))
+    if not _is_choice(target, schema):
+        raise ValidationFailed.of("/target", "unknown_value", "must be one of the columns, or none")
     if target != _target_place(schema):
-        changes["target"] = schema.features[int(target)].name if _is_place(target, schema) else None
+        changes["target"] = None if target == NOTHING else schema.features[int(target)].name
     if typed.get("task"):
         changes["task"] = typed["task"]
     shown = text_of_lines(schema.missing_values)
@@ -252,9 +257,9 @@ def _target_place(schema: espalier.Schema) -> str:
     return NOTHING if schema.target is None else str(schema.place(schema.target.name))
 
 
-def _is_place(text: str, schema: espalier.Schema) -> bool:
-    place = whole_number(text)
-    return place is not None and place < len(schema.features)
+def _is_choice(target: str, schema: espalier.Schema) -> bool:
+    place = whole_number(target)
+    return target == NOTHING or (place is not None and place < len(schema.features))
 
 
 def _page_number() -> int:

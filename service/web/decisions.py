@@ -105,6 +105,7 @@ def _decision_page(decision_id: str, problem: Any = None) -> Response:
         "decision.html",
         decision=decision,
         replay=replay,
+        is_weighted=model.schema.weight is not None,
         picture=drawn,
         outcome=outcome,
         true_label=None if outcome is None or outcome.label is None else orjson.loads(outcome.label),

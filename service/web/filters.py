@@ -30,9 +30,21 @@ def counted(value: float | None, word: str, several: str = "") -> str:
     return f"{number(value)} {word if value == 1 else several or word + 's'}"
 
 
+def rows_text(weight: float, word: str, *, is_weighted: bool) -> str:
+    """Write the weight of rows: "2 rows", or "weight 2.5" if the rows have weights; `word` is "row", for example."""
+    return f"weight {number(weight)}" if is_weighted else counted(weight, word)
+
+
 def percent(value: float | None) -> str:
-    """Write a share in per cent, and None as a dash."""
-    return "–" if value is None else f"{value * 100:.1f} %"
+    """Write a share in per cent, and None as a dash. Only the whole is 100.0 %, and only nothing is 0.0 %.
+
+    A difference below 1e-9 counts as rounding.
+    """
+    if value is None:
+        return "–"
+    if 0.9995 <= value < 1 - 1e-9:
+        return "> 99.9 %"
+    return "< 0.1 %" if 1e-9 < value < 0.0005 else f"{value * 100:.1f} %"
 
 
 def moment(value: datetime | None) -> str:
@@ -99,6 +111,7 @@ def pointer(name: str) -> str:
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "number": number,
     "counted": counted,
+    "rows_text": rows_text,
     "percent": percent,
     "moment": moment,
     "cell": cell,

@@ -114,7 +114,8 @@ def finish(response: Response) -> Response:
 @pages.errorhandler(Exception)
 def error_page(error: Exception) -> Response:
     """Show a problem as a page or, for htmx, as a part of a page; if a page needs a login, redirect to the login."""
-    is_part = request.headers.get("HX-Request") == "true"
+    headers = request.headers
+    is_part = headers.get("HX-Request") == "true" and headers.get("HX-History-Restore-Request") != "true"  # Back
     if isinstance(error, Unauthenticated) and not is_part:
         back = request.full_path.rstrip("?") if request.method == "GET" else None
         return redirect(url_for("pages.log_in_page", back=back), 303)  # type: ignore[return-value] # werkzeug's Response
@@ -127,7 +128,13 @@ def error_page(error: Exception) -> Response:
 def shared_values() -> dict[str, Any]:
     """Return the values that every template may use."""
     keys_are_on = current_service().settings.auth == "keys"
-    return {"can": can, "csrf": _token, "keys_are_on": keys_are_on, "is_logged_in": keys_are_on and "caller" in g}
+    return {
+        "can": can,
+        "csrf": _token,
+        "keys_are_on": keys_are_on,
+        "is_logged_in": keys_are_on and "caller" in g,
+        "is_limited": "caller" in g and g.caller.models is not None,  # to some models
+    }
 
 
 def can(scope: str) -> bool:

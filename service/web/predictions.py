@@ -61,9 +61,10 @@ def answer(name: str) -> Response:
         problem = problem_of(PreconditionFailed(STALE.format(number)))
         return _try_page(resolved, {"subject": typed.get("subject", "")}, problem=problem)
     row = typed_row(model, typed)
-    size = n_nodes_of(model)
+    most_explained = min(MAX_NODES_EXPLAINED, service.settings.max_full_nodes)
     options = PredictionOptions(
-        explain="full" if size <= MAX_NODES_EXPLAINED else "path", subject=typed.get("subject", "").strip() or None
+        explain="full" if n_nodes_of(model) <= most_explained else "path",
+        subject=typed.get("subject", "").strip() or None,
     )
     try:
         check_subject(options.subject)
@@ -76,6 +77,7 @@ def answer(name: str) -> Response:
         typed,
         answer=answer,
         picture=drawn,
+        has_nearest_change=bool(model.schema.classes) and not resolved.settings.masked(resolved.version.attributes),
         shares=largest_shares(answer.get("distribution", {}).items(), most=MAX_SHARES),
         contributions=_contributions(answer),
     )
@@ -172,6 +174,7 @@ def _try_page(resolved: ResolvedVersion, typed: Mapping[str, str], **values: Any
         name=resolved.version.model_name,
         number=resolved.version.number,
         alias=resolved.alias,
+        is_weighted=model.schema.weight is not None,
         fixed=typed.get("version") or request.args.get("version", ""),
         cells=[cell for cell in cells if cell.place in tested],
         others=[cell for cell in cells if cell.place not in tested],
@@ -242,6 +245,8 @@ def _consultation_page(
         "consultation.html",
         name=version.model_name,
         number=version.number,
+        fixed=request.form.get("fixed") or request.args.get("version", ""),
+        is_weighted=version.model.schema.weight is not None,
         consultation=consultation,
         cell=cell,
         known_json=orjson.dumps(dict(known)).decode(),

@@ -49,7 +49,7 @@ def request_training() -> Response:
 
 @pages.page("/train/form", Scope.TRAIN, methods=("POST",))
 def training_form() -> Response:
-    """Show the form for another preset or pruning method, as a part of a page; fields that remain keep their text."""
+    """Show the form for another preset or pruning method, as a part of a page. Fields of both forms keep their text."""
     return _form_page("_train.html", request.form)
 
 

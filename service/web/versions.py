@@ -1,6 +1,8 @@
 """The page of a version: a tree that opens node by node, rules, importances, figures, and files to download."""
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ MAX_MATRIX = 12  # classes of a confusion matrix on a page
 MAX_IMPORTANCES = 40
 MAX_RULES = 100
 MAX_LINES = 30
+MAX_SECONDS = 10.0  # of the evaluation of a data set: many missing values have many paths
 LINE_CHARS = 300
 ROWS_SHOWN = 20
 FIGURES = {
@@ -54,6 +57,20 @@ FILES: Mapping[str, tuple[str, str, Callable[[espalier.Model], str]]] = {
 }
 EXPORTS: Mapping[str, str] = {f"{form}.{one.ending}": form for form, one in espalier.EXPORTS.items()}
 TREE_ONLY = frozenset(name for name in FILES if name.startswith("tree."))
+
+
+class _Deadline(espalier.Progress):
+    """Progress of work that is stopped after `MAX_SECONDS`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._end = time.monotonic() + MAX_SECONDS
+
+    def check(self) -> None:
+        """Raise `Cancelled` after the end."""
+        if time.monotonic() > self._end:
+            self.stop()
+        super().check()
 
 
 @pages.page(VERSION, Scope.READ)
@@ -90,7 +107,9 @@ def rules(name: str, number: int) -> Response:
         lines = espalier.to_text(_rules_of(model)).splitlines()
     except espalier.NotApplicable as error:  # too many, or linear models in the leaves
         reason = str(error)
-    return render("_rules.html", reason=reason, n_rules=n_rules, lines=lines[:MAX_RULES], name=name, number=number)
+    shown = lines[:MAX_RULES]  # without the default rule, if it comes after MAX_RULES rules
+    is_cut = len(lines) > len(shown)
+    return render("_rules.html", reason=reason, n_rules=n_rules, lines=shown, is_cut=is_cut, name=name, number=number)
 
 
 @pages.page(f"{VERSION}/exports", Scope.READ)
@@ -113,7 +132,10 @@ def figures(name: str, number: int) -> Response:
     with read_session(current_service().sessions) as session:
         outcomes = version_accuracy(session, current_service().models, name, number)
         table = _stored_rows(session, row)
-    parts = [] if table is None else list(_evaluations(model, table))
+    parts = []
+    if table is not None:
+        with suppress(espalier.Cancelled):
+            parts = list(_evaluations(model, table))
     return render("_figures.html", parts=parts, outcomes=outcomes, classes=model.schema.classes, most=MAX_MATRIX)
 
 
@@ -177,7 +199,9 @@ def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]
     def link(to: int) -> str:
         place: dict[str, Any] = {"name": name, "number": number, "node": to, "root": root}
         whole, part = (escape(url_for(f"pages.{endpoint}", **place)) for endpoint in ("version", "tree"))
-        return f'href="{whole}" hx-get="{part}" hx-target="#tree" hx-swap="outerHTML" hx-push-url="{whole}"'
+        # The script moves the focus from a box to the box with the same id in the new picture.
+        target = f'id="box-{to}" hx-target="#tree" hx-swap="outerHTML"'
+        return f'href="{whole}" hx-get="{part}" {target} hx-push-url="{whole}"'
 
     return {
         "tree": body,
@@ -185,6 +209,7 @@ def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]
         "picture": picture(model, root=root, link=link, selected=node if node != root or node else None),
         "trail": [(one, _node_name(model, one)) for one in trail(body, root)],
         "node": _node_facts(model, node),
+        "is_weighted": model.schema.weight is not None,
         "find": find,
         "nodes_found": found[:MAX_FOUND],
         "more_found": len(found) > MAX_FOUND,
@@ -308,14 +333,15 @@ def _rows_at(model: espalier.Model, table: espalier.Dataset, node: int) -> tuple
     return np.flatnonzero(reaches), is_exact
 
 
-def _evaluations(model: espalier.Model, table: espalier.Dataset) -> Any:
-    holdout = model.training.holdout
+def _evaluations(model: espalier.Model, table: espalier.Dataset) -> Iterator[tuple[str, espalier.Evaluation]]:
+    """Yield the figures on training rows and held-out rows; raise `Cancelled` if they take too long for a page."""
+    holdout, progress = model.training.holdout, _Deadline()
     aside = np.zeros(table.n_rows, bool)
     if holdout is not None:
         aside[espalier.held_out_rows(holdout, table)] = True
     for title, rows in (("Training rows", ~aside), ("Held-out rows", aside)):
         if rows.any():
-            yield title, espalier.evaluate(model, table.take(np.flatnonzero(rows)))
+            yield title, espalier.evaluate(model, table.take(np.flatnonzero(rows)), progress=progress)
 
 
 def _attachment(content: str | bytes, media_type: str, name: str) -> Response:

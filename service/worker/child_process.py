@@ -1,6 +1,7 @@
-"""Start and end the child processes in which jobs run."""
+"""Start and end the child processes in which jobs run, and limit their time and memory."""
 
 import multiprocessing
+import os
 import signal
 import sys
 import time
@@ -9,10 +10,12 @@ from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from service.settings import Settings
 from service.worker.child_main import RunJob, child_main
+from service.worker.failures import Failed
 
 # On Linux, children are forked from a process that has imported `child_main`. On macOS, forks may crash.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
@@ -71,3 +74,21 @@ def ending_of(code: int | None) -> str:
     if code is not None and code < 0:
         return f"signal {-code} ({signal.Signals(-code).name})"
     return f"exit code {code} without a result"
+
+
+def over_limit(settings: Settings, *, began: float, pid: int | None) -> Failed | None:
+    """Return a failure if a job has run too long since `began` (`time.monotonic`) or uses too much memory."""
+    if time.monotonic() - began > settings.job_seconds:
+        return Failed("time_limit", f"the job took longer than {settings.job_seconds:g} s")
+    if (resident := resident_mb(pid) or 0.0) > settings.job_memory_mb:
+        return Failed("memory_limit", f"the job used {resident:.0f} MiB, more than {settings.job_memory_mb} MiB")
+    return None
+
+
+def resident_mb(pid: int | None) -> float | None:
+    """Return the resident memory of a process in MiB, without mapped files; None if /proc does not show it."""
+    try:
+        resident, of_files = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
+    except (OSError, IndexError, ValueError):
+        return None
+    return (resident - of_files) * os.sysconf("SC_PAGE_SIZE") / 2**20

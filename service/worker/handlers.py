@@ -23,6 +23,9 @@ from service.usecases.version_resolver import model_at_point, settings_of
 from service.worker import out_of_core
 from service.worker.failures import Failed, failure_of
 
+DIVIDING = ("fractional", "spread")  # strategies by which a row with missing values may take many branches
+MAX_DIVIDED_ROWS = 10_000  # that are predicted together; each may need 0.1 MB, in which its paths are listed
+
 
 @dataclass(frozen=True, slots=True)
 class ResultChunk:
@@ -135,6 +138,8 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     model = espalier.with_missing_strategy(model_at_point(version.model, point), payload["missing"])
     context.progress.begin("predicting")
     max_rows = record_rows(espalier.Schema.from_dict(data_set.declared), n_classes=len(model.schema.classes))
+    if missing in DIVIDING:
+        max_rows = min(max_rows, MAX_DIVIDED_ROWS)
     # The parts have columns of all roles; `predict_table` finds the columns of the model by name.
     parts = datasets.iterate_parts(context.source, payload["dataset"], max_rows=max_rows, start=start)
     for first_row, rows in parts:
@@ -142,7 +147,8 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
         began, answers = time.perf_counter(), espalier.predict_table(model, rows)
         with read_session(context.source) as session:  # a new mask applies from the next chunk on
             settings = settings_of(session, version.id)
-        record = table_record(model, rows, answers, erased=settings.mask, rules=payload["explain"] != "none")
+        known, rules = version.leaf_answers, payload["explain"] != "none"
+        record = table_record(model, rows, answers, known=known, erased=settings.mask, rules=rules)
         content = record.to_bytes(with_rules=True)
         columns |= {"first_row": first_row, "masked": settings.masked(version.attributes)}
         seconds = time.perf_counter() - began

@@ -28,11 +28,10 @@ from service.settings import Settings
 from service.tracing import Traces, job_span
 from service.worker import out_of_core
 from service.worker.child_main import RunJob, run_job
-from service.worker.child_process import Child, ending_of, start_child
+from service.worker.child_process import Child, ending_of, over_limit, start_child
 from service.worker.cleanup import Cleaner
 from service.worker.failures import Failed
 from service.worker.handlers import Cancelled, Outcome, Released, ResultChunk
-from service.worker.limits import over_limit
 
 LOG = logging.getLogger(__name__)
 

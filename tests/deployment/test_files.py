@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from service import gunicorn_conf
 from service.cli.__main__ import COMMANDS
 from service.settings import Settings, check_listening, variables
 from tests.deployed import OURS, compose, dockerfile, image_environment, processes
@@ -129,6 +130,8 @@ def test_a_proxy_that_buffers_stands_before_the_web_servers_which_believe_its_he
     assert told["services"]["proxy"]["configs"][0]["source"] == "proxy"
     assert re.findall(r"server ([\w-]+):(\d+);", configuration) == [(name, FINAL["EXPOSE"]) for name in webs]
     assert "buffering off" not in configuration
+    [idle] = re.findall(r"keepalive_timeout (\d+)s;", configuration)
+    assert int(idle) < gunicorn_conf.keepalive  # else a request may meet a connection that gunicorn closes
     believed = {f"X-Forwarded-{name}" for name in ("For", "Proto", "Host", "Port", "Prefix")}
     assert believed == set(re.findall(r"proxy_set_header (X-Forwarded-\w+) ", configuration))
     assert "$" not in configuration.replace("$$", "")  # of one alone compose would make a variable
@@ -147,12 +150,18 @@ def test_our_containers_may_write_to_a_temporary_folder_only_and_hold_no_rights(
 
 
 def test_every_secret_is_taken_from_the_environment() -> None:
-    given = {"POSTGRES_PASSWORD": "othersecret", "ESPALIER_ADMIN_KEY": "mykey", "WEB_ADDRESS": "192.0.2.1"}
+    given = {
+        "POSTGRES_PASSWORD": "othersecret",
+        "ESPALIER_ADMIN_KEY": "mykey",
+        "ESPALIER_SESSION_SECRET": "logins",
+        "WEB_ADDRESS": "192.0.2.1",
+    }
     services = compose(given)["services"]
     assert services["database"]["environment"]["POSTGRES_PASSWORD"] == "othersecret"  # noqa: S105 - of this test
     for name, _, environment in processes(given):
         assert ":othersecret@" in environment["ESPALIER_DATABASE_URL"]
         assert environment.get("ESPALIER_ADMIN_KEY") == ("mykey" if name == "migrate" else None)
+        assert environment.get("ESPALIER_SESSION_SECRET") == ("logins" if name.startswith("web") else None)
     assert services["proxy"]["ports"] == ["192.0.2.1:8080:80"]
     for name in given:
         assert f"#   {name} " in COMPOSE

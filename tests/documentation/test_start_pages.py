@@ -1,5 +1,6 @@
 """The lines of the README and of the first page, run against a real server, in Python and on the command line."""
 
+import os
 import re
 import subprocess
 import sys
@@ -70,6 +71,15 @@ def test_the_commands_without_a_server_run_in_their_order(tmp_path: Path) -> Non
 def test_every_make_target_of_the_pages_is_in_the_makefile(target: str) -> None:
     assert f"`make {target}`" in CONTRIBUTING
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(("given", "option"), [([], ""), (["PORT=9000"], " --port 9000")])
+def test_without_a_port_make_run_leaves_it_to_the_settings(given: list[str], option: str) -> None:
+    without = {name: value for name, value in os.environ.items() if name != "PORT"}
+    shown = subprocess.run(
+        ["make", "-n", "run", *given], cwd=ROOT, env=without, capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.splitlines()[-1].split("/")[-1].rstrip() == f"espalier up --examples{option}"
 
 
 def test_every_folder_of_the_map_is_there() -> None:

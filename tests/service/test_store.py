@@ -1,6 +1,7 @@
 """Data sets whose rows stay below the store: the same as uploaded ones, and never lost in silence."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow
 import pytest
 
@@ -22,8 +24,7 @@ from service.serialization.parquet_store import store_at
 from service.settings import Settings
 from service.usecases import doctor
 from service.usecases.datasets import REGISTER_PREFIX
-from service.worker.failures import Failed
-from service.worker.handlers import JobContext, Outcome, perform
+from service.worker.handlers import Failed, JobContext, Outcome, perform
 from tests.service.buckets import Root, S3Server, in_folder, s3_server, to_parquet
 from tests.service.conftest import Templates
 from tests.service.served import Served, assert_problem, serving
@@ -166,6 +167,21 @@ def test_parts_follow_one_another_from_any_row_on(served: Served, root: Root) ->
         for first, part in parts:
             assert first == at
             at += part.n_rows
+
+
+def test_pages_after_the_last_needed_row_are_not_read(in_a_folder: tuple[Served, Root]) -> None:
+    served, root = in_a_folder
+    numbers = np.random.default_rng(0).random(400_000)  # several pages in one group of rows
+    root.write("sales.parquet", pyarrow.table({"x": numbers}), compression="zstd", use_dictionary=False)
+    data_set, file = register(served, "sales.parquet", None), Path(root.path, "sales.parquet")
+    times, content = (file.stat().st_atime_ns, file.stat().st_mtime_ns), bytearray(file.read_bytes())
+    content[-500_000:-400_000] = bytes(100_000)
+    file.write_bytes(content)
+    os.utime(file, ns=times)
+
+    assert served.client.get(f"/v1/datasets/{data_set['id']}/rows?cursor=399999").status_code == 503  # damaged
+    items = shown(served, data_set, "/rows?cursor=1000&limit=3")["items"]
+    assert [row["x"] for row in items] == numbers[1000:1003].tolist()
 
 
 def test_a_changed_declaration_reads_the_files_again(served: Served, root: Root) -> None:
@@ -425,3 +441,11 @@ def test_the_folder_of_a_killed_registration_is_removed_by_the_next_one(on_sqlit
         with locked_folder(REGISTER_PREFIX, work) as used:
             register(served)
             assert list(work.iterdir()) == [used]  # a registration that goes on
+
+
+def test_the_folder_for_temporary_files_is_created(on_sqlite: Settings, tmp_path: Path) -> None:
+    root, work = in_folder(tmp_path / "store"), tmp_path / "no" / "work"
+    write_halves(root)
+    with serving(on_sqlite, store=root.url, work=str(work)) as served:
+        register(served)
+    assert list(work.iterdir()) == []

@@ -138,3 +138,34 @@ def test_a_link_on_another_site_ends_no_session(service: Running, reader: Reader
         page.evaluate(f"location.href = '{address}'")
         page.wait_for_url(address)
         expect(page.locator(form).first).to_have_value(token or "there is none")
+
+
+def test_the_tree_stays_if_a_part_of_it_cannot_be_fetched(service: Running, reader: Reader) -> None:
+    data_set = service.upload(DRUGS.read_bytes(), target="Drug", name="drugs")
+    service.train("gone", data_set, preset="cart")
+    page = reader.page
+    reader.open("/ui/models/gone/versions/1")
+    page.locator("summary", has_text="Show the rules").wait_for()
+    assert service.client.delete("/v1/models/gone").status_code == 204
+    address = page.url
+    page.locator("#picture a[data-node]").nth(1).click()
+    expect(page.locator("#tree").get_by_role("alert")).to_contain_text("there is no model")
+    assert page.url == address
+    expect(page.locator("#node h3")).to_contain_text("Node 0")
+    page.locator("summary", has_text="Show the rules").click()
+    expect(page.locator("details[open]").get_by_role("alert")).to_contain_text("there is no model")
+    expect(page.locator("details[open]").get_by_role("link", name="Show them")).to_be_visible()
+
+
+def test_the_focus_stays_on_a_box_that_the_keyboard_opens(reader: Reader) -> None:
+    page = reader.page
+    reader.open("/ui/models/drugs/versions/1")
+    for node in (0, 1):
+        box = page.locator(f'#picture a[data-node="{node}"]')
+        box.focus()
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile(f"node={node}"))
+        expect(page.locator("#node h3")).to_contain_text(f"Node {node}")
+        expect(box).to_be_focused()
+    page.go_back()
+    expect(page.locator("#node h3")).to_contain_text("Node 0")

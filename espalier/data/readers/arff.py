@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -27,7 +26,7 @@ from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import RawColumn, column_from_labels
 from espalier.data.limits import Limits
 from espalier.data.number_parsing import number_from_text
-from espalier.data.readers.source import Source
+from espalier.data.readers.source import Source, in_blocks
 from espalier.data.schema import CODED_KINDS, FeatureKind
 from espalier.errors import DataError, Fault, pointer
 
@@ -74,7 +73,7 @@ class Attribute:
 
 @dataclass(slots=True)
 class Line:
-    """A line of the text, which is read from left to right; `at` is the index of the next character."""
+    """A line of an ARFF file, read from left to right; `at` is the index in `text` of the next character."""
 
     number: int
     text: str
@@ -129,7 +128,8 @@ def read_arff(source: Source, assembler: TableAssembler) -> Iterator[Block]:
     ]
     missing = frozenset(assembler.declared.missing_values)
     zeros = [attribute.zero for attribute in attributes]
-    while block := list(islice(lines, max(1, CELLS_AT_ONCE // len(attributes)))):
+    sized = ((len(line.text), line) for line in lines)
+    for block in in_blocks(sized, max(1, CELLS_AT_ONCE // len(attributes))):
         cells = zip(*(_cells_of_row(line, zeros) for line in block), strict=True)
         columns = zip(attributes, cells, strict=True)
         yield Block(len(block), tuple(_column(attribute, each, block, missing) for attribute, each in columns))

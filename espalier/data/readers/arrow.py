@@ -140,8 +140,10 @@ def _text_column(name: str, chunks: Any) -> RawColumn:
 
 
 def _dictionary_column(name: str, chunks: Any) -> RawColumn:
-    if import_module("pyarrow").types.is_timestamp(chunks.type.value_type) and not chunks.type.ordered:
-        return _instant_column(name, chunks.cast(chunks.type.value_type))
+    types, type_ = import_module("pyarrow").types, chunks.type.value_type
+    is_typed = types.is_timestamp(type_) or types.is_date(type_) or types.is_boolean(type_)
+    if is_typed and not chunks.type.ordered:
+        return arrow_column(name, chunks.cast(type_))
     parts = (
         (part.dictionary.to_pylist(), part.indices.cast("int64").fill_null(-1).to_numpy()) for part in chunks.chunks
     )

@@ -11,7 +11,7 @@ from espalier.data.column import column_from_json
 from espalier.data.dataset import Dataset
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.readers.python import dataset_from_columns, dataset_from_rows, names_of_rows
-from espalier.data.readers.source import BYTES_AT_ONCE, Source
+from espalier.data.readers.source import Source, in_blocks
 from espalier.errors import DataError, Fault, InvalidInput, SchemaError, pointer
 
 KEYS: Final = frozenset({"rows", "columns", "schema"})
@@ -75,15 +75,8 @@ def read_ndjson(source: Source, assembler: TableAssembler) -> Iterator[Block]:
     Raises:
         DataError: There are no rows, or a line is not a JSON object.
     """
-    rows: list[dict[str, Any]] = []
-    n_bytes = 0
-    for n_bytes_of_row, row in rows_of_ndjson(source):
-        rows.append(row)
-        n_bytes += n_bytes_of_row
-        if len(rows) == ROWS_AT_ONCE or n_bytes > BYTES_AT_ONCE:
-            yield from _blocks_of_rows(rows, assembler)
-            rows, n_bytes = [], 0
-    yield from _blocks_of_rows(rows, assembler)
+    for rows in in_blocks(rows_of_ndjson(source), ROWS_AT_ONCE):
+        yield from _blocks_of_rows(rows, assembler)
     if not assembler.n_rows:
         raise DataError([Fault("", "empty", "there are no rows: give one JSON object per line")])
 

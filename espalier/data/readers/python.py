@@ -1,6 +1,6 @@
 """Data sets from Python values: rows as mappings, columns as lists or numpy arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import RawColumn, column_from_array, column_from_json, column_from_objects
 from espalier.data.dataset import Dataset
 from espalier.data.declaration import declare
-from espalier.data.inference import dataset_of_columns
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.readers.arrow import read_columns
 from espalier.data.schema import Schema
@@ -87,15 +86,14 @@ def dataset_from_columns(
     declared = declare(
         target=target, schema=schema, task=task, missing_values=missing_values, weight=weight, ignore=ignore, like=like
     )
+    assembler = TableAssembler(declared, limits=limits)
+    raw: Iterable[RawColumn] = (
+        column_from_json(name, cells, as_labels=assembler.wants_labels(name)) for name, cells in columns.items()
+    )
     if any(isinstance(cells, np.ndarray) for cells in columns.values()):
-        dataset = dataset_of_columns(read_columns(columns.items(), _column_from_python), declared)
-    else:
-        assembler = TableAssembler(declared)
-        raw = (column_from_json(name, cells, as_labels=assembler.wants_labels(name)) for name, cells in columns.items())
-        assembler.add(Block(n_rows, tuple(raw)))
-        dataset = assembler.dataset()
-    limits.check_labels(dataset.schema.features)
-    return dataset
+        raw = read_columns(columns.items(), _column_from_python)
+    assembler.add(Block(n_rows, tuple(raw)))
+    return assembler.dataset()
 
 
 def _column_from_python(name: str, cells: Any) -> RawColumn:
@@ -115,6 +113,4 @@ def _check_shape(columns: Mapping[str, Any]) -> int:
     if shortest < longest:
         message = f"{lengths[shortest]!r} has {shortest} cells, {lengths[longest]!r} has {longest}"
         raise DataError([Fault("", "ragged", f"columns must be of one length: {message}")])
-    if not longest:
-        raise DataError([Fault("", "empty", f"there are {len(columns)} columns and no rows")])
     return longest

@@ -3,14 +3,16 @@
 import gzip
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any, Final, Protocol
+from typing import IO, Any, Final, Protocol, TypeVar
 
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.errors import DataError, Fault
+
+Item = TypeVar("Item")
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -92,6 +94,19 @@ class Source:
         """Delete the copy."""
         if self._copy is not None:
             self._copy.close()
+
+
+def in_blocks(items: Iterable[tuple[int, Item]], n_items: int) -> Iterator[list[Item]]:
+    """Yield items, each given with its size, in lists of at most `n_items` items or about `BYTES_AT_ONCE` bytes."""
+    block, n_bytes = list[Item](), 0
+    for size, item in items:
+        block.append(item)
+        n_bytes += size
+        if len(block) == n_items or n_bytes > BYTES_AT_ONCE:
+            yield block
+            block, n_bytes = [], 0
+    if block:
+        yield block
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from espalier.explanation.counterfactuals.search import BestFirstSearch, Graph, 
 from espalier.explanation.counterfactuals.value_domains import value_domains
 from espalier.explanation.steps import shown_text
 from espalier.model.model import Model
-from espalier.model.texts import one_line
+from espalier.model.texts import name_text
 from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.encode_rows import python_cell
 from espalier.prediction.missing_strategies import with_missing_strategy
@@ -242,5 +242,5 @@ def _text(changes: Sequence[Change], answer: Prediction) -> str:
     parts = []
     for change in changes:
         instead = "" if change.before is None else f" instead of {shown_text(change.before)}"
-        parts.append(f"{one_line(change.attribute.name)} were {shown_text(change.after)}{instead}")
+        parts.append(f"{name_text(change.attribute)} were {shown_text(change.after)}{instead}")
     return f"if {' and '.join(parts)} then {format_answer(answer)}" if parts else f"already {format_answer(answer)}"

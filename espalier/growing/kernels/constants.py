@@ -27,6 +27,7 @@ ORDERED_KIND: Final = 0
 NOMINAL_KIND: Final = 1
 BINARIES_KIND: Final = 2
 
+ORDERED_BINARIES: Final = 3
 BEST: Final = 0
 FRACTIONAL: Final = 0
 SPREAD: Final = 1

@@ -74,7 +74,8 @@ def _start(growth, depth):
     growth.pending.valid_start[0], growth.pending.valid_stop[0] = 0, growth.validation.top
     growth.pending.n = 1
     if growth.work.parameters.criterion == c.ABSOLUTE_ERROR:
-        set_median(growth.work.medians, growth.nodes, 0, growth.rows.master, growth.rows.weight, n_rows)
+        set_context(growth.work, growth.nodes, growth.rows, 0, 0, n_rows)
+        set_median(growth.work, growth.nodes, 0, growth.rows.master, 0, n_rows, 0, 0, 0.0)
     if growth.work.parameters.max_leaf_nodes >= 0:
         store_split(growth.pending, 0, growth.candidates, _choose(growth, 0, 0, n_rows))
         push(growth.pending, growth.nodes, 0)
@@ -176,7 +177,7 @@ def _is_subset_split(growth):
 
 
 def split_rows(growth, node, chosen, start, stop, max_nodes, max_codes):
-    """Write a node's children and its chosen split. Return False if a limit or REPTree's rule forbids the split.
+    """Write a node's children and its chosen split. Return False if a limit or too light branches forbid it.
 
     The children follow the last node, and ``nodes.n`` does not count them. If the tree would become too large,
     ``growth.status`` says so.
@@ -271,7 +272,7 @@ def _add_children(growth, node, chosen, start, stop, max_codes):
     if _is_subset_split(growth):
         reset_categories(growth.work, growth.rows, growth.branches, chosen, start, stop)
     if growth.work.parameters.criterion == c.ABSOLUTE_ERROR:
-        set_medians(growth.work.medians, growth.nodes, growth.rows, growth.branches, growth.nodes.n, start, stop)
+        set_medians(growth.work, growth.nodes, growth.rows, growth.branches, growth.nodes.n, start, stop)
     return 0
 
 

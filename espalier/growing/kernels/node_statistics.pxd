@@ -1,4 +1,4 @@
-from espalier.growing.kernels.arguments cimport Medians, Targets, Workspace
+from espalier.growing.kernels.arguments cimport Targets, Workspace
 from espalier.growing.kernels.growth cimport Branches, NodeTables, RowSequences
 
 
@@ -14,11 +14,12 @@ cdef void _add_rows(
 ) noexcept nogil
 cdef void undo_split(NodeTables nodes, int node) noexcept nogil
 cdef void set_medians(
-    Medians medians, NodeTables nodes, RowSequences rows, Branches branches, int first_child, long long start,
+    Workspace work, NodeTables nodes, RowSequences rows, Branches branches, int first_child, long long start,
     long long stop
 ) noexcept nogil
 cdef void set_median(
-    Medians medians, NodeTables nodes, int node, const int[::1] sequence, const double[::1] weights, long long n_rows
+    Workspace work, NodeTables nodes, int node, const int[::1] rows, long long start, long long stop,
+    long long extra_start, long long extra_stop, double share
 ) noexcept nogil
 cdef void _start_node(NodeTables nodes, int node, int parent, int depth, int paid_link) noexcept nogil
 cdef void _add_row(

@@ -3,7 +3,7 @@
 import cython
 from cython.cimports.espalier.growing.kernels import node_columns as column
 from cython.cimports.espalier.growing.kernels.binary.nodes import LOST
-from cython.cimports.espalier.growing.kernels.partition import copy_branch
+from cython.cimports.espalier.growing.kernels.splits.deviations import add_rows, remove_rows
 from cython.cimports.espalier.model.node_tests import LEAF
 from cython.cimports.libc.math import INFINITY, NAN
 
@@ -154,36 +154,48 @@ def _finish_values(nodes, n_classes, first, count, value_of_parent):
             nodes.reals[node, column.VALUE] = nodes.stats[node, 1]
 
 
-def set_medians(medians, nodes, rows, branches, first_child, start, stop):
+def set_medians(work, nodes, rows, branches, first_child, start, stop):
     """Write the weighted median of each child that has rows."""
     branch: cython.int
+    bucket = work.medians.bucket  # the rows by branch, then those that are divided among the branches
+    n_divided = branches.n_unknown if branches.fallback < 0 else 0
+    n_placed: cython.longlong = 0
+    for branch in range(branches.n):
+        branches.at[branch] = n_placed
+        n_placed += branches.n_rows[branch] - (n_divided if branches.weight[branch] > 0.0 else 0)
+    end = n_placed
+    for at in range(start, stop):
+        row = rows.master[at]
+        taken = branches.of_row[row]
+        if taken >= 0:
+            bucket[branches.at[taken]] = row
+            branches.at[taken] += 1
+        else:
+            bucket[n_placed] = row
+            n_placed += 1
+    first: cython.longlong = 0
     for branch in range(branches.n):
         if branches.n_rows[branch] > 0:
-            n_rows = copy_branch(rows, branches, start, stop, branch)
-            set_median(medians, nodes, first_child + branch, rows.spare, rows.spare_weight, n_rows)
+            share = branches.weight[branch] / branches.known_weight
+            set_median(work, nodes, first_child + branch, bucket, first, branches.at[branch], end, n_placed, share)
+        first = branches.at[branch]
 
 
-def set_median(medians, nodes, node, sequence, weights, n_rows):
-    """Write a node's weighted median. If half of the weight lies on each side of a gap, take the gap's middle."""
-    n_ranks = medians.weight_tree.shape[0]
-    whole: cython.double = 0.0
-    for at in range(n_rows):
-        rank = medians.target_rank[sequence[at]] + 1
-        whole += weights[at]
-        while rank < n_ranks:
-            medians.weight_tree[rank] += weights[at]
-            rank += rank & -rank
-    half = 0.5 * whole
-    slack = 1e-12 * whole
-    first = _rank_reaching(medians.weight_tree, half - slack)
-    second = _rank_reaching(medians.weight_tree, half + slack)
-    for at in range(n_rows):
-        rank = medians.target_rank[sequence[at]] + 1
-        while rank < n_ranks:
-            medians.weight_tree[rank] = 0.0
-            rank += rank & -rank
-    last: cython.longlong = medians.target_value.shape[0] - 1
-    low, high = medians.target_value[min(first, last)], medians.target_value[min(second, last)]
+def set_median(work, nodes, node, rows, start, stop, extra_start, extra_stop, share):
+    """Write the weighted median of a node. If half of the weight lies on each side of a gap, take the gap's middle.
+
+    The node's rows are ``rows[start:stop]``, and ``rows[extra_start:extra_stop]`` at `share` of their weight.
+    """
+    add_rows(work, rows, start, stop, 1.0)
+    add_rows(work, rows, extra_start, extra_stop, share)
+    half = 0.5 * work.medians.weight_in_trees
+    slack = 2e-12 * half
+    first = _rank_reaching(work.medians.weight_tree, half - slack)
+    second = _rank_reaching(work.medians.weight_tree, half + slack)
+    remove_rows(work.medians, rows, start, stop)
+    remove_rows(work.medians, rows, extra_start, extra_stop)
+    last: cython.longlong = work.medians.target_value.shape[0] - 1
+    low, high = work.medians.target_value[min(first, last)], work.medians.target_value[min(second, last)]
     nodes.reals[node, column.VALUE] = low if low == high else (low + high) / 2.0
 
 

@@ -1,9 +1,6 @@
 from espalier.growing.kernels.growth cimport Branches, RowSequences
 
 
-cdef long long copy_branch(
-    RowSequences rows, Branches branches, long long start, long long stop, int branch
-) noexcept nogil
 cdef void partition_rows(
     RowSequences rows, Branches branches, long long start, long long stop, long long base, long long needed
 ) noexcept nogil

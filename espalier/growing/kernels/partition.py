@@ -3,19 +3,6 @@
 import cython
 
 
-def copy_branch(rows, branches, start, stop, branch):
-    """Copy a branch's rows to `spare`; unknown rows get the branch's share of their weight. Return the row count."""
-    share = branches.weight[branch] / branches.known_weight
-    count: cython.longlong = 0
-    for at in range(start, stop):
-        taken = branches.of_row[rows.master[at]]
-        if taken == branch or (taken < 0 and share > 0.0):
-            rows.spare[count] = rows.master[at]
-            rows.spare_weight[count] = rows.weight[at] * (share if taken < 0 else 1.0)
-            count += 1
-    return count
-
-
 def partition_rows(rows, branches, start, stop, base, needed):
     """Move each row of the master sequence, with its weight, to the range of its branch; see `_partition`."""
     _partition(rows, branches, rows.master, True, start, stop)

@@ -20,11 +20,11 @@ from cython.cimports.espalier.pruning.kernels.constants import KEEP_SHARES, RENE
 class RowsAtLeaves:
     """Rows at the leaves of a subtree.
 
-    order: int32 (n), the nodes in preorder. size: int32 (n), the size of each node's subtree. lo: int64 (n + 1), the
-    index of the first row part in each node's subtree; the last entry is the number of parts. row: int32, and weight:
-    float64, the row parts leaf by leaf. If parts are marked, ``~row`` stands for a part that is less than its whole
-    row. Subtree raising uses two more fields: place is the index in `order` of the next node to visit, and outer is the
-    frame in which this subtree replaced a node.
+    order: int32 (n), the nodes in preorder; size and lo have the same order. size: int32 (n), the size of each node's
+    subtree. lo: int64 (n + 1), the index of the first row part in each node's subtree; the last entry is the number of
+    parts. row: int32, and weight: float64, the row parts leaf by leaf. If parts are marked, ``~row`` stands for a part
+    of a row that was divided at a test. Subtree raising calls this object a frame and uses two more fields. place: the
+    index in `order` of the next node to visit. outer: the frame in which the visit continues after this one, or None.
     """
 
     def __init__(self, order, size, lo, row, weight):
@@ -40,8 +40,8 @@ class Distribution:
     which only a regression needs. renew: how the branch shares of a test change when rows reach it (see `constants`).
 
     sums: float64 (n_nodes, width), written. For a classification: the weight of each class, then of rows of unknown
-    class. For a regression: the sums of w, w·d, w·d² and w·d⁴; w is a row's weight, d = target - answers[node]. If
-    parts are marked, these columns sum whole rows only, and as many further columns sum parts of rows. divides: bool
+    class; if parts are marked, these columns sum the unmarked parts, and as many further columns the marked ones. For a
+    regression: the sums of w, w·d, w·d² and w·d⁴; w is a row's weight, d = target - answers[node]. divides: bool
     (n_nodes), written if parts are marked: whether a row goes down several branches at the node.
     """
 

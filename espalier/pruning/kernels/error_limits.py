@@ -2,7 +2,7 @@
 
 from cython.cimports.espalier.pruning.kernels.constants import C45, EXACT
 from cython.cimports.espalier.stats import beta_ratio
-from cython.cimports.libc.math import exp, fabs, lgamma, log, log1p, sqrt
+from cython.cimports.libc.math import exp, expm1, fabs, lgamma, log, log1p, sqrt
 
 C45_TAIL = 0.67
 TINY = 1e-300
@@ -21,14 +21,15 @@ def added_errors(weight, errors, confidence, z, quantile):
     """
     if confidence > 0.5 or weight <= 0.0:
         return 0.0
+    # Without errors, the limit p is known: (1 - p)^weight = confidence. Its difference from 1 may be below rounding.
+    base = -weight * expm1(log(confidence) / weight)
+    if errors <= 0.0:
+        return base
     if quantile == EXACT:
         return max(weight * exact_limit(weight, errors, confidence) - errors, 0.0)
     if errors >= 1.0:
         return larger_errors(weight, errors, z, quantile)
     # Below one error, the result is interpolated between those of no error and of one error.
-    base = weight * (1.0 - exp(log(confidence) / weight))
-    if errors <= 0.0:
-        return base
     return base + errors * (larger_errors(weight, 1.0, z, quantile) - base)
 
 

@@ -4,11 +4,7 @@ cdef double LOG_2
 
 cpdef change_condition(const unsigned char[::1] fails, int place, int step, int[::1] n_failing, int[::1] failing_sum)
 cpdef (double, double) sum_gains(
-    const int[::1] n_failing, const int[::1] failing_sum, const double[::1] weight, const double[::1] missed,
-    double[::1] gained, double[::1] gained_missed
-)
-cpdef (double, double) drop_condition(
-    const unsigned char[::1] fails, int place, int[::1] n_failing, int[::1] failing_sum, const double[::1] weight,
+    const unsigned char[::1] counted, const int[::1] n_failing, const int[::1] failing_sum, const double[::1] weight,
     const double[::1] missed, double[::1] gained, double[::1] gained_missed
 )
 

@@ -25,45 +25,23 @@ def change_condition(fails, place, step, n_failing, failing_sum):
                 failing_sum[row] += step * place
 
 
-def sum_gains(n_failing, failing_sum, weight, missed, gained, gained_missed):
+def sum_gains(counted, n_failing, failing_sum, weight, missed, gained, gained_missed):
     """Sum weight and loss of the rows that fail no condition and, for each condition, of the rows that fail only it.
 
-    weight, missed: float64 (rows), the row's weight and its weighted loss. gained, gained_missed: float64 (conditions),
-    written: the sums of each condition. Returns (weight, loss) of the rows that fail no condition.
+    counted: bool (rows); other rows are left out. weight, missed: float64 (rows), the row's weight and its weighted
+    loss. gained, gained_missed: float64 (conditions); the sums of each condition are added to them. Returns (weight,
+    loss) of the rows that fail no condition.
     """
     covered: cython.double = 0.0
     lost: cython.double = 0.0
     with cython.nogil:
-        gained[:] = 0.0
-        gained_missed[:] = 0.0
-        for row in range(n_failing.shape[0]):
-            if n_failing[row] == 0:
+        for row in range(counted.shape[0]):
+            if counted[row] and n_failing[row] == 0:
                 covered += weight[row]
                 lost += missed[row]
-            elif n_failing[row] == 1:
+            elif counted[row] and n_failing[row] == 1:
                 gained[failing_sum[row]] += weight[row]
                 gained_missed[failing_sum[row]] += missed[row]
-    return covered, lost
-
-
-def drop_condition(fails, place, n_failing, failing_sum, weight, missed, gained, gained_missed):
-    """Remove condition `place` and update the sums of `sum_gains`. Return the weight and the loss that the rule gains.
-
-    Only rows that fail the condition change. Those that fail exactly one other condition now fail only that one.
-    """
-    covered: cython.double = 0.0
-    lost: cython.double = 0.0
-    with cython.nogil:
-        for row in range(fails.shape[0]):
-            if fails[row]:
-                n_failing[row] -= 1
-                failing_sum[row] -= place
-                if n_failing[row] == 0:
-                    covered += weight[row]
-                    lost += missed[row]
-                elif n_failing[row] == 1:
-                    gained[failing_sum[row]] += weight[row]
-                    gained_missed[failing_sum[row]] += missed[row]
     return covered, lost
 
 

@@ -43,7 +43,8 @@ cdef class PruningState:
 
 
 cpdef prune_to_leaves(
-    PackedTree tree, int[::1] shape, const double[:, ::1] stats, ErrorLimit limit, const double[::1] stop
+    PackedTree tree, int[::1] shape, const double[::1] weight, const double[::1] errors, ErrorLimit limit,
+    const double[::1] stop
 )
 cpdef prune_with_raising(PruningState state, RowsAtLeaves frame, const double[::1] stop)
 cdef void start(PruningState state, RowsAtLeaves frame) noexcept nogil

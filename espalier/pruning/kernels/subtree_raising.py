@@ -59,10 +59,11 @@ class PruningState:
         self.listed, self.arriving = np.empty(0, np.int32), np.empty(0)
 
 
-def prune_to_leaves(tree, shape, stats, limit, stop):
+def prune_to_leaves(tree, shape, weight, errors, limit, stop):
     """Replace each node by a leaf if that raises the estimated errors by at most `SLACK`; the last node comes first.
 
-    shape: int32 (n), written. stats: float64 (n, n_classes). stop: float64 (2); pruning ends early if stop[1] is not 0.
+    shape: int32 (n), written. weight, errors: float64 (n), the weight of each node's rows, and of those that the node
+    misclassifies as a leaf. stop: float64 (2); pruning ends early if stop[1] is not 0.
 
     Returns two arrays: the replaced nodes, int32 (steps); estimated errors as subtree and as leaf, float64 (steps, 2).
     """
@@ -74,7 +75,7 @@ def prune_to_leaves(tree, shape, stats, limit, stop):
     estimate: cython.double[::1] = np.zeros(n_nodes)
     with cython.nogil:
         for node in range(n_nodes - 1, -1, -1):
-            as_leaf = estimated_errors(cython.address(stats[node, 0]), stats.shape[1], limit)
+            as_leaf = errors[node] + added_errors(weight[node], errors[node], limit.confidence, limit.z, limit.quantile)
             if shape[node] < 0 or stop[1] != 0.0:
                 estimate[node] = as_leaf
                 continue

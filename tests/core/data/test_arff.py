@@ -8,6 +8,10 @@ from hypothesis import given, strategies as st
 from scipy.io import arff as scipy_arff
 
 from espalier import DataError, FeatureKind, InvalidInput, Limits, TooLarge, read_table
+from espalier.data.assembly import TableAssembler
+from espalier.data.declaration import declare
+from espalier.data.readers.arff import read_arff
+from espalier.data.readers.source import Source
 
 WEATHER = r"""% A comment, and the next line is blank
 
@@ -164,6 +168,16 @@ def test_very_many_sparse_rows_of_very_many_attributes_are_refused_before_there_
         read(text, limits=Limits(columns=1_999))
     with pytest.raises(TooLarge, match="bytes in one line"):
         read(header("string") + "x" * 3_000_000, limits=Limits(line=100_000))
+
+
+def test_long_lines_are_not_all_in_memory_at_once():
+    lines = io.BytesIO((header("string") + ("u" * 1_000_000 + "\n") * 6).encode())
+    assembler, n_rows = TableAssembler(declare()), []
+    for block in read_arff(Source(lines, is_file=True), assembler):
+        assembler.add(block)
+        n_rows.append(block.n_rows)
+    assert sum(n_rows) == 6
+    assert max(n_rows) <= 2
 
 
 @given(

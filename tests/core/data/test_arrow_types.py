@@ -194,6 +194,18 @@ def tables(array: pa.Array) -> dict[str, Dataset]:
     return found
 
 
+@pytest.mark.parametrize("value", [True, date(2024, 2, 29), MOMENT, Decimal("1.5")])
+def test_a_dictionary_whose_first_block_has_no_values_has_the_kind_of_the_whole(value: Any) -> None:
+    type_ = pa.dictionary(pa.int8(), pa.scalar(value).type)
+    nothing = pa.DictionaryArray.from_arrays(pa.array([None], pa.int8()), pa.array([], type_.value_type))
+    whole = pa.table({"n": [0, 1], "a": pa.chunked_array([nothing, pa.array([value]).dictionary_encode().cast(type_)])})
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, whole.schema) as writer:
+        writer.write_table(whole)
+    stream.seek(0)
+    assert read_table(stream, "arrow").schema == dataset_from_arrow(whole).schema
+
+
 def test_a_dictionary_of_dictionaries_is_that_of_their_values() -> None:
     nested = coded(coded(pa.array(["b", "a"])).slice(2))  # pyarrow itself cannot read it back from a stream
     assert dataset_from_arrow(pa.table({"n": range(4), "a": nested})) == as_csv(["a", None, "b", "a"], "nominal")

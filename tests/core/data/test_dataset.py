@@ -134,6 +134,8 @@ def test_codes_of_a_feature_without_categories_and_a_column_of_two_axes_are_refu
     assert Dataset(bare, (np.array([-1, -1]), np.zeros(2))).rows() == [{"c": None, "n": 0.0}] * 2
     with pytest.raises(DataError, match=r"/c: must be .* of codes from -1"):
         Dataset(bare, (np.array([0, -1]), np.zeros(2)))
+    with pytest.raises(DataError, match=r"/c: must be .* of codes from -1"):
+        Dataset(bare, (np.array([-0.5, -1.0]), np.zeros(2)))
     with pytest.raises(DataError, match=r"/n: must be .* one axis"):
         Dataset(bare, (np.array([-1, -1]), np.zeros((2, 2))))
     with pytest.raises(DataError, match=r"/c: must be .* of codes"):
@@ -144,6 +146,12 @@ def test_rows_are_taken_by_a_mask_as_in_numpy():
     assert mixed().take([True, False, True]) == mixed().take(np.array([True, False, True])) == mixed().take([0, 2])
     with pytest.raises(IndexError):
         mixed().take([True, False])
+
+
+@pytest.mark.parametrize("rows", [[0.5], [1.0], np.array([2.9, 0.1]), ["0"], [None]])
+def test_row_numbers_that_are_not_integers_are_refused(rows):
+    with pytest.raises(IndexError):
+        mixed().take(rows)
 
 
 @given(rows=st.lists(st.integers(-3, 2), max_size=6))

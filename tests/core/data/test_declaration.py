@@ -139,6 +139,11 @@ def test_all_faults_of_a_schema_come_at_once():
     assert {path for path, _ in faults} == {"/task", "/target", "/columns/0/kind", "/columns/1/role"}
 
 
+@pytest.mark.parametrize("declared", [{"task": "regression"}, {"schema": {"task": "classification", "target": None}}])
+def test_a_task_without_a_target_is_refused(declared):
+    assert refused(SchemaError, lambda: dataset_from_csv("a,b\n1,2\n", **declared)) == [("/task", "required")]
+
+
 def test_a_single_mark_must_be_given_in_a_list():
     assert refused(SchemaError, lambda: dataset_from_csv("a\nu\n", missing_values="NA")) == [
         ("/missing_values", "wrong_type")

@@ -1,7 +1,9 @@
 """Reading a table: what is inferred, labels that keep their type, cells that are missing."""
 
+import io
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from espalier import (
     dataset_from_csv,
     dataset_from_rows,
     predict,
+    read_table,
     train,
 )
 from tests.core.data_sets import categories, kinds, refused
@@ -150,6 +153,16 @@ def test_declared_categories_are_met_by_how_a_text_format_writes_them():
     assert data.columns[0].tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("cells", "classes"),
+    [([0, 1.0, 1], [0, 1]), ([-0.0, 7.0, 0], [0, 7]), ([0.5, 1, 1.0, 2**53 + 1], [0.5, 1, str(2**53 + 1)])],
+)
+def test_equal_numbers_of_a_target_are_one_class(cells, classes):
+    data = dataset_from_rows([{"y": cell} for cell in cells], target="y", task="classification")
+    assert [(type(label), label) for label in data.schema.classes] == [(type(label), label) for label in classes]
+    assert [Fraction(row["y"]) for row in data.rows()] == [Fraction(cell) for cell in cells]
+
+
 # Missing
 
 
@@ -165,6 +178,14 @@ def test_other_marks_can_be_declared_and_stand_instead_of_the_usual_ones():
     assert data.columns[0].tolist() == [-1, 0, 1]
     assert data.schema.missing_values == ("-",)
     assert dataset_from_csv("c,y\n-,a\nNA,b\n", schema={"missing_token": "-"}).columns[0].tolist() == [-1, 0]
+
+
+@pytest.mark.parametrize("task", [None, "classification", "regression"])
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_a_number_that_means_missing_is_no_class_however_it_is_spelt(form, task):
+    content = {"csv": b"x,y\n1,0.0\n2,1.0\n3,-999.0\n", "ndjson": b'{"y": 0.0}\n{"y": "1.0"}\n{"y": "-999.0"}\n'}[form]
+    declared = {"target": "y", "missing_values": ["-999"], "task": task}
+    assert refused(DataError, lambda: read_table(io.BytesIO(content), form, **declared)) == [("/y", "missing")]
 
 
 def test_null_and_an_absent_key_are_missing():

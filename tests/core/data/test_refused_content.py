@@ -14,6 +14,15 @@ from espalier import (
 from tests.core.data_sets import refused
 
 
+def test_the_message_about_missing_columns_does_not_repeat_very_long_names():
+    columns = {f"{number}{'x' * 100_000}": [1] for number in range(20)}
+    schema = {"columns": [{"name": f"u{number}"} for number in range(50)]}
+    with pytest.raises(DataError, match="there is no column 'u0'; there are: 0xxx") as caught:
+        dataset_from_columns(columns, schema=schema)
+    assert len(caught.value.faults) == 50
+    assert sum(len(fault.message) for fault in caught.value.faults) < 2_000_000
+
+
 @pytest.mark.parametrize(
     ("content", "code"),
     [

@@ -1,5 +1,6 @@
 """Models as JSON: canonical bytes, read back with nothing taken on trust."""
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -370,6 +371,23 @@ def test_a_regression_must_not_answer_numbers_whose_squares_are_none():
     n_nodes = len(document["tree"]["value"])
     with pytest.raises(DocumentError, match="/tree/value"):
         from_document(with_tree(document, value=[1e200] * n_nodes))
+
+
+@pytest.mark.parametrize("name", ["number_model", "model_tree"])
+def test_an_explanation_of_a_hostile_document_has_only_finite_numbers(name):
+    document = copy.deepcopy(DOCUMENTS[name])
+    tree = document["tree"]
+    tree["weight"] = [5e-324] * len(tree["weight"])
+    tree["stats"] = [[5e-324, mean, 1e300] for _, mean, _ in tree["stats"]]
+    tree["threshold"] = [cut and -1.7e308 for cut in tree["threshold"]]
+    if "linear" in tree:
+        tree["linear"]["squares"] = [1e299] * len(tree["linear"]["squares"])
+    model = from_document(document)
+    for row in ({"length": 1.7e308}, {}, {"x": 1.7e308}):
+        with contextlib.suppress(RowError):
+            for missing in (None,) if "linear" in tree else (None, "fractional"):
+                [explanation] = explain(model, [row], detail="full", missing=missing)
+                json.dumps(explanation.to_dict(), allow_nan=False)
 
 
 def test_faults_of_schema_and_configuration_come_with_their_place_in_the_document():

@@ -260,3 +260,66 @@ def test_a_warning_within_scikit_learn_names_the_line_that_has_called_it() -> No
     with pytest.warns(UserWarning, match=r"numbers of 2\^53 .* rounded") as caught:
         exact.score(BEYOND[:, None], [0, 0, 1, 1])
     assert [warning.filename for warning in caught] == [__file__]
+
+
+BOOLEANS = np.array([[False, True], [True, True], [False, False], [True, False]])
+
+
+@pytest.mark.parametrize("nominal", [None, [0]], ids=str)
+@pytest.mark.parametrize("form", ["plain", "masked"])
+@pytest.mark.parametrize("fitted_on", ["array", "frame"])
+def test_booleans_are_read_alike_from_an_array_and_from_a_frame(fitted_on: str, form: str, nominal: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    y = ["q", "p", "q", "p"]
+    given = BOOLEANS if fitted_on == "array" else pandas.DataFrame(BOOLEANS)
+    model = TreeClassifier(nominal_columns=nominal).fit(given, y, validation=(BOOLEANS[:3], y[:3]))
+    array = np.ma.masked_array(BOOLEANS, [[False, True]] * 4) if form == "masked" else BOOLEANS
+    for table in (array, pandas.DataFrame(BOOLEANS), pandas.DataFrame(BOOLEANS, dtype="boolean")):
+        assert model.predict(table).tolist() == y
+        assert model.explain(table)[1].prediction.label == "p"
+    if fitted_on == "array":
+        assert model.predict(BOOLEANS.astype(float)).tolist() == y
+
+
+def test_booleans_beside_other_categories_stay_booleans() -> None:
+    inputs = np.array([[True], [False], ["x"], [True], [False], ["x"]], dtype=object)
+    y = ["p", "q", "r"] * 2
+    model = TreeClassifier("id3").fit(inputs, y)
+    assert model.predict(inputs[:2]).tolist() == model.predict(BOOLEANS[1::-1, :1]).tolist() == ["p", "q"]
+
+
+def test_a_polars_column_that_is_called_like_an_index_of_pandas_is_learned_from_like_any_other() -> None:
+    polars = pytest.importorskip("polars")
+    table = polars.DataFrame({"same": [1.0] * 4, "__index_level_0__": [1.0, 2.0, 3.0, 4.0]})
+    model = TreeClassifier().fit(table, ["a", "a", "b", "b"])
+    assert model.predict(table).tolist() == ["a", "a", "b", "b"]
+    assert model.n_features_in_ == len(model.model_.schema.attributes) == 2
+
+
+class CountingLabel(str):
+    """A class that counts how often classes are compared."""
+
+    n_compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        CountingLabel.n_compared += 1
+        return str.__eq__(self, other)
+
+
+def test_classes_of_validation_rows_and_of_weights_are_not_compared_one_by_one() -> None:
+    classes = [CountingLabel(f"class {number:03}") for number in range(300)]
+    y, inputs = np.array(classes * 2, dtype=object), np.arange(600.0)[:, None]
+    weights = dict.fromkeys(classes, 1.5)
+    CountingLabel.n_compared = 0
+    TreeClassifier(max_depth=1, class_weight=weights).fit(inputs, y, validation=(inputs + 0.5, y))
+    assert CountingLabel.n_compared < 40 * 300  # one by one: 300 * 301 / 2 and more
+
+
+def test_validation_rows_and_weights_of_many_classes_are_those_of_their_labels() -> None:
+    classes = [f"class {number}" for number in range(40)]
+    inputs = np.arange(80.0)[:, None]
+    weights = {label: 1.0 + (label == "class 7") for label in classes}
+    model = TreeClassifier(class_weight=weights).fit(inputs, classes * 2, validation=(inputs[5:9], classes[5:9]))
+    assert model.model_.training.held_out["errors"] == 0
+    assert dict(model.model_.config.class_weight) == weights

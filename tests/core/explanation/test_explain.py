@@ -13,12 +13,14 @@ from espalier import (
     Role,
     Schema,
     TooLarge,
+    counterfactuals,
     dataset_from_rows,
     explain,
     explain_each,
     extract_rules,
     predict,
     render_explanation,
+    to_text,
     train,
 )
 from espalier.explanation import tree_path
@@ -75,6 +77,24 @@ def test_an_ordinal_threshold_is_shown_by_name():
     explanation = only(plant(MIXED, Cut(2, 0.5, (A, B))), {"size": "large"})
     assert explanation.paths[0][0].threshold == "small"
     assert explanation.rule == "if size > small then b"
+
+
+def test_an_ordinal_category_stands_in_quotes_if_its_end_would_not_be_clear():
+    size = Feature("size or so", FeatureKind.ORDINAL, categories=("", "low or high", "x"))
+    model = plant(Schema((size, MIXED.target)), Cut(0, 0.5, (A, Cut(0, 1.5, (B, C)))))
+    assert to_text(model).splitlines()[1:3] == ['"size or so" > ""', '|   "size or so" ≤ "low or high": b (2)']
+    none, low = explain(model, [{"size or so": ""}, {"size or so": "low or high"}])
+    assert none.rule == 'if "size or so" ≤ "" then a'
+    assert low.rule == 'if "" < "size or so" ≤ "low or high" then b'
+    assert '"size or so" ≤ ""  (it is "")' in render_explanation(none)
+    change = counterfactuals(model, {"size or so": ""}, label="b").proposals[0].text
+    assert change == 'if "size or so" were "low or high" instead of "" then b'
+
+
+def test_a_number_in_a_reason_has_a_name_in_quotes_if_its_end_would_not_be_clear():
+    number = Feature("a and b", FeatureKind.NUMERIC)
+    explanation = explain(plant(Schema((number, MIXED.target)), Cut(0, 0.5, (A, B))), [{"a and b": 3}], detail="full")
+    assert explanation[0].reasons[0].text == 'if "a and b" = 3 then b'
 
 
 def test_a_boolean_reads_true_and_false():

@@ -13,9 +13,11 @@ from espalier import (
     dataset_from_columns,
     explain,
     extract_rules,
+    from_document,
     predict,
     render_explanation,
     rules_to_dict,
+    to_document,
     to_dot,
     to_mermaid,
     to_svg,
@@ -125,6 +127,18 @@ def test_a_printed_equation_gives_the_models_number(start):
         near = min(abs(by_hand(equation, row) - answer.value) for equation in equations.values())
         assert near < 1e-5  # a millionth of what the terms vary by, about 3
     assert ("(time - " in text or "(time + " in text) == (abs(start) > 1e10 or start == 1_700_000_000.0)
+
+
+def test_an_equation_has_no_centre_beyond_the_numbers_that_a_leaf_reads():
+    columns = {"x": list(range(40)), "z": [n * n % 7 for n in range(40)], "y": [5.5 * n + n * n % 7 for n in range(40)]}
+    document = to_document(train(dataset_from_columns(columns, target="y", task="regression"), "m5", smoothing=None))
+    linear, scales = document["tree"]["linear"], document["preparation"]["scales"]
+    linear["coefficient"] = [(-1) ** place * 1e150 for place in range(len(linear["coefficient"]))]
+    for middle in (1.7e308, 1e150):
+        document["preparation"]["scales"] = {**scales, "middle": [middle] * 2, "span": [1e158] * 2}
+        text = to_text(from_document(document))
+        assert "1e+150 × x" in text
+        assert "inf" not in text
 
 
 @given(seconds=st.floats(-6e10, 2e11))

@@ -146,6 +146,13 @@ def test_categories_that_a_language_cannot_tell_apart_are_refused() -> None:
     check("python", model, None, [{"x": 1}, {"x": 1.0}, {"x": "1"}, {}])
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_category_may_be_a_double_beyond_the_exact_whole_numbers(language, tmp_path) -> None:
+    number = Feature("x", FeatureKind.NOMINAL, categories=(0.5, 1e300, 2.0**53 + 2))
+    model = plant(Schema((number, MIXED.features[-1])), Ask(0, (0, 1, 2), (A, B, C), 0))
+    check(language, model, tmp_path, [{"x": 0.5}, {"x": 1e300}, {"x": 2.0**53 + 2}])
+
+
 def test_classes_that_a_format_cannot_tell_apart_are_refused() -> None:
     target = Feature("y", FeatureKind.NOMINAL, Role.TARGET, (1, 1.0, 2))
     model = plant(Schema((Feature("x", FeatureKind.NUMERIC), target)), Cut(0, 0.5, (A, B), 0))

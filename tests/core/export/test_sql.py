@@ -174,6 +174,13 @@ def test_a_number_is_compared_as_a_binary_double_in_oracle() -> None:
     assert 'CAST(t."length" AS BINARY_DOUBLE) <= 0.1' in query
 
 
+def test_nan_is_missing_in_oracle_where_it_is_greater_than_every_number() -> None:
+    query = espalier.export_model(plant(MIXED, Cut(0, 0.5, (A, B), 0)), "sql-oracle")
+    column = 'CAST(t."length" AS BINARY_DOUBLE)'
+    assert f"{column} > 0.5d AND {column} <= 1.7976931348623157e+308d THEN 2" in query
+    assert f"{column} IS NULL OR NOT ({column} <= 1.7976931348623157e+308d)" in query
+
+
 def test_values_of_oracle_are_binary_doubles() -> None:
     """Oracle's NUMBER ends below 1e126, and a literal is a NUMBER unless it ends in d."""
     table = espalier.dataset_from_columns({"a": [*range(40)], "y": [2.5 * at for at in range(40)]}, target="y")

@@ -168,3 +168,42 @@ def test_a_tree_of_too_many_nodes_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(growing, "MAX_NODES", n_nodes - 1)
     with pytest.raises(DataError, match="the tree would have more than"):
         tree_of(data)
+
+
+@pytest.mark.parametrize("criterion", ["gini", "squared_error"])
+def test_a_boolean_attribute_is_ordered_by_the_mean_target_in_both_growers(
+    criterion: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target is larger where the attribute is false, so true is the lower branch."""
+    known = np.array([0, 1, 1] * 4, np.int32)
+    target = np.where(known == 0, 1, np.arange(12) % 2 * (np.arange(12) < 4)).astype(np.int32)
+    kind, classes = (FeatureKind.NOMINAL, (0, 1)) if criterion == "gini" else (FeatureKind.NUMERIC, ())
+    features = (
+        Feature("known", FeatureKind.BOOLEAN, categories=(False, True)),
+        Feature("y", kind, Role.TARGET, classes),
+    )
+    data = Dataset(Schema(features), (known, target))
+    fields = {"criterion": criterion, "nominal": "ordered_binaries"}
+    tree = tree_of(data, **fields)
+    assert tree.code_branch.tolist() == [1, 0]
+    same_tree(tree, general_tree(data, monkeypatch, **fields))
+
+
+@pytest.mark.parametrize("weight", [2.0, 0.5])
+def test_limits_count_rows_without_class_weights_where_both_weights_together_are_one(
+    weight: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leaf needs 20 rows; there are 25 rows of the class a."""
+    rows = np.arange(300)
+    features = (
+        Feature("x", FeatureKind.NUMERIC),
+        Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b")),
+        Feature("w", FeatureKind.NUMERIC, Role.WEIGHT),
+    )
+    data = Dataset(Schema(features), (rows.astype(float), (rows >= 25).astype(np.int32), np.full(300, weight)))
+    class_weight = {"a": 1 / weight, "b": 1 / weight}
+    for n_rows, threshold in ((20, 24.5), (40, 39.5)):
+        fields = {"class_weight": class_weight, "min_weight_leaf": n_rows * weight}
+        tree = tree_of(data, **fields)
+        assert tree.threshold[0] == threshold
+        same_tree(tree, general_tree(data, monkeypatch, **fields))

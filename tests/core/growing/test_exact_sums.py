@@ -181,6 +181,18 @@ def test_costs_leave_the_better_attribute_first_whatever_the_size_of_gains(funct
     assert grow(dataset(columns, target, [1.0] * 16), config).tree.feature[0] == 1
 
 
+@pytest.mark.parametrize("field", ["min_sd_fraction", "min_variance_fraction"])
+@pytest.mark.parametrize("grower", [{}, {"max_leaf_nodes": 50}])
+@pytest.mark.parametrize("seed", range(20))
+def test_no_rounding_error_keeps_the_root_from_varying_as_much_as_the_root(
+    field: str, grower: dict[str, Any], seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    target, weights = (random.random(20) * 10).tolist(), (random.random(20) + 0.1).tolist()
+    config = espalier.training_config("cart", criterion="squared_error", **{field: 1.0}, **grower)
+    assert grow(dataset([list(map(float, range(20)))], target, weights), config).tree.n_nodes > 1
+
+
 def test_the_figures_of_a_regression_on_a_large_base_are_those_of_the_small_numbers() -> None:
     table = [{"x": x, "y": float(x % 3)} for x in range(12)]
     base = 1e15

@@ -50,6 +50,21 @@ def test_a_hundred_thousand_categories_are_divided(preset: str) -> None:
     assert int(tree.stats[tree.test == 0].min(axis=1).max()) == 0
 
 
+def test_medians_of_many_branches_take_no_pass_over_the_rows_for_each_branch() -> None:
+    """Category k has the targets k and k + 2, so its median is k + 1."""
+    n_categories = 40_000
+    codes = (np.arange(2 * n_categories) % n_categories).astype(np.int32)
+    target = codes + 2.0 * (np.arange(2 * n_categories) >= n_categories)
+    feature = Feature("town", FeatureKind.NOMINAL, categories=tuple(range(n_categories)))
+    data, seconds = with_target([feature], [codes], target, 0), []
+    for criterion in ("squared_error", "absolute_error"):
+        start = time.process_time()
+        tree = grown(data, criterion=criterion, nominal="multiway", missing="fractional").tree
+        seconds.append(time.process_time() - start)
+        assert tree.value[1:].tolist() == [code + 1.0 for code in range(n_categories)]
+    assert seconds[1] < 50 * (seconds[0] + 0.01)  # a pass for each branch takes thousands of times as long
+
+
 def test_ten_thousand_columns_are_looked_through() -> None:
     random = np.random.default_rng(0)
     columns = random.integers(0, 3, (10_000, 300)).astype(np.float64)
@@ -104,7 +119,7 @@ def test_a_weight_that_is_negative_or_missing_is_refused(weight: float) -> None:
         )
     )
     data = Dataset(schema, (np.array([0.0, 1.0]), np.array([1.0, weight]), np.array([0, 1], dtype=np.int32)))
-    with pytest.raises(DataError, match="weights"):
+    with pytest.raises(DataError, match="/w: a weight must "):
         grown(data)
 
 

@@ -348,6 +348,21 @@ def test_where_no_leaf_has_rows_each_has_the_whole_share_of_its_class() -> None:
         assert (low.distribution, high.distribution) == ((("no", 1.0), ("yes", 0.0)), (("no", 0.0), ("yes", 1.0)))
 
 
+def test_the_number_of_a_node_without_rows_is_the_mean_of_its_leaves() -> None:
+    text = TREE.replace("classification", "regression").replace('"no"', '"5"').replace('"yes"', '"7"')
+    text = text.replace(
+        'name="y" optype="categorical" dataType="string"', 'name="y" optype="continuous" dataType="double"'
+    )
+    text = text.replace('<Value value="5"/><Value value="7"/>', "").replace('id="0" score="5"', 'id="0"')
+    for counts in ((0, 0, 0), (0, 0, 4)):
+        counted_text = text
+        for number, count in enumerate(counts):
+            counted_text = counted_text.replace(f'<Node id="{number}"', f'<Node id="{number}" recordCount="{count}"')
+        model = espalier.from_pmml(counted_text.encode())
+        [answer] = espalier.predict(model, [{}], missing="last_prediction")
+        assert answer.value == (7 if any(counts) else (5 + 7) / 2)
+
+
 def test_a_rule_without_rows_has_the_whole_share_of_its_class() -> None:
     text = re.sub(r' recordCount="[^"]*"|<ScoreDistribution[^>]*/>', "", text_of("rules"))
     model = espalier.from_pmml(text.replace("<SimpleRule ", '<SimpleRule recordCount="0" ').encode())

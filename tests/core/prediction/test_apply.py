@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from espalier import Dataset, Feature, FeatureKind, Role, Schema, evaluate, train
+from espalier import Dataset, Feature, FeatureKind, Role, Schema, evaluate, from_document, to_document, train
 from espalier.config.training_parameters import MISSING_STRATEGIES
 from espalier.prediction import batch
 from espalier.prediction.batch import predict_batch
@@ -12,7 +12,7 @@ from espalier.prediction.encode_columns import EncodedMatrix, encode_columns, en
 from espalier.prediction.encode_rows import EncodedRow
 from espalier.prediction.tree_predictor import tree_predictor
 from tests.core.growing_bridge import node_of
-from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, mixed_rows, plant, roots
+from tests.core.planted import MIXED, NUMBERS, A, Ask, B, Cut, Known, Leaf, mixed_rows, plant, roots
 from tests.reference.predictor import arrivals
 
 
@@ -53,6 +53,15 @@ def test_classes_of_planted_trees(root, rows):
 def test_numbers_of_planted_trees(root, rows):
     model = plant(NUMBERS, root)
     values = encoded(model, rows)
+    agrees(model, EncodedMatrix(values), values)
+
+
+def test_a_threshold_in_a_test_of_whether_a_value_is_known_means_nothing():
+    document = to_document(plant(MIXED, Known(0, (A, B))))
+    document["tree"]["threshold"][0] = 0.5
+    model = from_document(document)
+    values = encoded(model, [{"length": -1}, {"length": 1}, {}])
+    assert [answer.leaf for answer in one_by_one(model, values)] == [1, 1, 2]
     agrees(model, EncodedMatrix(values), values)
 
 

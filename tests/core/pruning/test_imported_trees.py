@@ -7,6 +7,7 @@ import pytest
 
 import espalier
 from espalier import Model, NotApplicable
+from tests.reference.pessimistic import Limit, added
 
 DOCUMENTS = Path(__file__).parents[1] / "importing" / "pmml"
 BY_STATISTICS = [
@@ -92,3 +93,21 @@ def test_a_tree_of_scikit_learn_whose_numbers_are_far_from_zero_is_pruned() -> N
         y = x[:, 0] * x[:, 1] + draw.standard_normal(150) + offset
         estimator = tree.DecisionTreeRegressor(random_state=0, max_depth=4).fit(x, y)
         assert espalier.pruning_path(espalier.from_sklearn(estimator)).leaves[-1] == 1
+
+
+def test_estimated_errors_are_those_of_the_answers_even_if_another_class_is_heavier() -> None:
+    """With a loss matrix, other systems may answer with a class that is not the most frequent one."""
+    counts = {0: {"a": 40, "b": 2}, 1: {"a": 5, "b": 20}}
+    rows = [{"x": x, "y": y} for x, of_class in counts.items() for y, count in of_class.items() for _ in range(count)]
+    document = espalier.to_document(espalier.train(espalier.dataset_from_rows(rows, target="y"), "cart"))
+    assert document["tree"]["value"] == [0, 0, 1]
+    changed = {**document, "tree": {**document["tree"], "value": [0, 0, 0]}}
+
+    found = espalier.prune(espalier.from_document(changed), "pessimistic", raising=False)
+
+    limit = Limit(0.25)
+    assert found.trace["before"]["estimate"] == pytest.approx(2 + added(42, 2, limit) + 20 + added(25, 20, limit))
+    assert found.trace["after"] == {"leaves": 1, "nodes": 1, "estimate": pytest.approx(22 + added(67, 22, limit))}
+    kept = espalier.prune(espalier.from_document(document), "pessimistic", raising=False)
+    assert kept.trace["before"]["estimate"] == pytest.approx(2 + added(42, 2, limit) + 5 + added(25, 5, limit))
+    assert kept.model.tree.n_leaves == 2

@@ -403,6 +403,17 @@ def test_a_list_that_does_as_well_as_its_tree_has_nothing_to_say():
     assert len(pruned.model.notes) == 1
 
 
+def test_what_growing_notes_about_the_tree_is_kept_with_its_rules():
+    listed = [{"c": f"k{row % 14}", "y": "pqr"[(row % 14 * 7 % 5 + row // 14 % 2) % 3]} for row in range(140)]
+    data = dataset_from_rows(listed, target="y")
+    model = train(data, "cart")
+    _, about_subsets = model.notes
+    assert about_subsets.endswith("a better grouping may exist")
+    pruned = prune(model, "rules", dataset=data, estimate="pessimistic").model
+    assert pruned.notes[0].startswith(f"{pruned.rules.n_rules} rules from {model.tree.n_leaves} leaves")
+    assert pruned.notes[1:] == (about_subsets,)
+
+
 def test_the_held_out_rows_of_training_vote_again():
     data = dataset_from_rows(noisy() * 3, target="y")
     model = train(data, "cart", holdout=Holdout(0.25, seed=1))

@@ -4,6 +4,7 @@ Each tree was printed by ``java -cp weka.jar weka.classifiers.trees.J48 -t rows.
 ARFF: an attribute a letter, the class last, ``?`` unknown.
 """
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -189,6 +190,16 @@ def test_a_branch_is_tried_after_what_is_below_it_has_changed(n_rows: int, seed:
     same(node_of(result.model.tree, 0), twin_of(model, table, Limit(0.25), raising=True))
 
 
+def test_a_node_that_a_branch_replaces_and_later_a_leaf_stays_one_node() -> None:
+    table = noisy_table(76, n_rows=172, holes=0.0)
+    dataset, model = grown(table, preset("id3", numeric="best", nominal="multiway"))
+    trace = prune(model, "pessimistic", dataset=dataset, confidence=0.1).trace
+    steps = trace["steps"]
+    (again,) = [place for place, step in enumerate(steps) if step["node"] in [each["node"] for each in steps[:place]]]
+    assert steps[again]["raised"] is None
+    assert sum(step["nodes_removed"] for step in steps) == trace["before"]["nodes"] - trace["after"]["nodes"]
+
+
 @pytest.mark.parametrize("missing", ["fractional", "surrogate"])
 def test_numbers_that_are_close_to_each_other_go_where_the_slow_twin_sends_them(missing: str) -> None:
     n_raised = 0
@@ -230,6 +241,16 @@ def test_no_estimate_falls_when_rows_are_added(
 def test_the_exact_limit_of_a_leaf_with_hardly_a_right_row_is_all_of_it() -> None:
     assert add_errs(1.0, 1.0 - 1e-16, 0.25, quantile="exact") == pytest.approx(1e-16, abs=1e-15)
     assert add_errs(1e-17, 0.0, 0.25, quantile="exact") == pytest.approx(1e-17, rel=1e-9)
+
+
+@pytest.mark.parametrize("quantile", ["normal", "c45", "exact"])
+@pytest.mark.parametrize("confidence", [0.001, 0.25])
+def test_the_limit_of_a_leaf_without_errors_does_not_lose_its_digits_if_rows_are_heavy(
+    quantile: str, confidence: float
+) -> None:
+    # N·(1 - CF^(1/N)) = -ln CF - (ln CF)²/2N + …
+    for weight in (1e12, 1e17, 1e50):
+        assert add_errs(weight, 0.0, confidence, quantile=quantile) == pytest.approx(-math.log(confidence), rel=1e-10)
 
 
 def test_a_leaf_that_no_row_reaches_answers_as_the_node_above_it_does() -> None:

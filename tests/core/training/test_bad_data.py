@@ -266,6 +266,35 @@ def test_only_rows_that_are_learned_from_must_be_fit_to_be_learned_from() -> Non
     assert predict(train(infinite, "cart"), [{"x": 3}])[0].value == 2.0
 
 
+@pytest.mark.parametrize(
+    ("column", "cells", "code"),
+    [
+        ("y", [1e200, 1e200, -1e200, 2e200], "too_large"),
+        ("y", [1e-170, 2e-170, 1e-170, 5e-170], "too_close"),
+        ("y", [math.inf, 1.0, 2.0, 3.0], "too_large"),
+        ("w", [1e-200] * 4, "out_of_range"),
+        ("w", [1e300] * 4, "out_of_range"),
+        ("w", [math.nan, 1.0, 1.0, 1.0], "missing"),
+    ],
+)
+def test_numbers_beyond_the_limits_are_refused_in_data_sets_made_of_arrays(
+    column: str, cells: list[float], code: str
+) -> None:
+    legal = dataset_from_columns({"x": [1, 2, 3, 4], "y": [0.5, 1, 2, 3], "w": [1] * 4}, target="y", weight="w")
+    columns = {"x": legal.columns[0], "y": legal.columns[1], "w": legal.columns[2], column: np.array(cells)}
+    path, found, _ = first_fault(lambda: train(Dataset(legal.schema, tuple(columns.values())), "cart"))
+    assert (path, found) == (f"/{column}", code)
+
+
+def test_class_weights_of_numbers_are_refused_once() -> None:
+    data = dataset_from_columns({"x": [1, 2, 3], "y": [0.5, 1.5, 2.5]}, target="y")
+    with pytest.raises(ConfigError) as caught:
+        train(data, "cart", class_weight={"a": 2})
+    assert [(fault.path, fault.message) for fault in caught.value.faults] == [
+        ("/class_weight", "must be null: the target has no classes")
+    ]
+
+
 def test_a_profile_of_what_says_nothing_is_refused_or_says_nothing() -> None:
     data = dataset_from_csv("x,w,y\n1,0,a\n2,1,a\n3,1,a\n", target="y", weight="w")
     (only,) = profile(data).classes

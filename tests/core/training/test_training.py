@@ -1,5 +1,6 @@
 """Training: rows set aside before anything is learned, figures, progress, and what is refused."""
 
+import random
 import threading
 from collections import Counter
 
@@ -187,6 +188,17 @@ def test_held_out_rows_without_weight_are_refused_before_a_tree_is_grown():
     assert progress.phase == "waiting"
 
 
+@pytest.mark.parametrize("preset", ["cart", "reptree"])
+@pytest.mark.parametrize("n_rows", [0, 5])
+def test_another_data_set_without_weight_is_refused_before_a_tree_is_grown(preset, n_rows):
+    rows = dataset_from_rows([{"x": x, "y": "ab"[x % 2], "w": 1.0} for x in range(5)], target="y", weight="w")
+    held_out = Dataset(rows.schema, (*rows.columns[:2], np.zeros(5))).take(range(n_rows))
+    progress = Progress()
+    with pytest.raises(ConfigError, match="/holdout: the held-out rows have no weight"):
+        train(rows, preset, holdout=held_out, progress=progress)
+    assert progress.phase == "waiting"
+
+
 def test_a_weight_column_of_the_holdout_may_be_an_attribute_of_the_training_data():
     """Held-out rows of weight 2 and their repetition stop the growth at the same nodes."""
     rows = [{"x": x, "w": 2, "y": "ab"[x % 7 < 3]} for x in range(40)]
@@ -310,6 +322,22 @@ def test_a_training_that_was_stopped_ends_with_cancelled():
     progress.stop()
     with pytest.raises(Cancelled):
         train(classes(), "cart", progress=progress)
+
+
+@pytest.mark.parametrize("seed", [3, 5, 11])
+@pytest.mark.parametrize("missing", ["fractional", "spread"])
+def test_rows_that_a_raised_branch_divides_are_counted_by_their_answers(seed, missing):
+    """A raised test may lack a branch for a category that was elsewhere when it was made."""
+    draw = random.Random(seed)
+    rows = [
+        {"a": draw.choice("uvwxyz"), "b": draw.choice("klmno"), "x": draw.randrange(6), "y": draw.choice("pq")}
+        for _ in range(60)
+    ]
+    data = dataset_from_rows(rows, target="y")
+    model = train(data, "c45", nominal="subset", missing=missing, min_weight_leaf=1)
+    assert model.training.train == evaluate(model, data).figures()
+    pruned = prune(model, "pessimistic", confidence=0.1, raising=False).model
+    assert pruned.training.train == {"n_rows": 60}  # without the rows, nobody can say
 
 
 def test_progress_ends_done():

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import event
 
 from service.repositories import datasets
 from service.settings import Settings
@@ -68,12 +69,23 @@ def test_data_sets_are_listed_newest_first_page_by_page(served: Served) -> None:
     assert second["next"] is None
 
 
+def test_a_page_takes_the_same_number_of_queries_however_many_data_sets_it_has(served: Served) -> None:
+    counts, statements = [], []
+    event.listen(served.service.sessions.engine, "before_cursor_execute", lambda *cursor: statements.append(cursor[2]))
+    for _ in range(3):
+        served.upload("a,b\n1,x\n")
+        statements.clear()
+        assert served.client.get("/v1/datasets").status_code == 200
+        counts.append(len(statements))
+    assert counts == counts[:1] * 3
+
+
 def test_a_page_of_data_sets_with_many_categories_ends_early(served: Served) -> None:
     table = "id,b\n" + "".join(f"{number:010d}x,1\n" for number in range(1000))  # the categories take 14 kB as JSON
     ids = [served.upload(text)["id"] for text in (table, table, table, "a,b\n1,x\n")]
     pages, cursor = [], ""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(datasets, "MAX_LISTED_BYTES", 20_000)
+        patch.setattr(datasets, "MAX_LISTED_CHARS", 20_000)
         while len(pages) < 5 and cursor is not None:
             shown = served.client.get(f"/v1/datasets?limit=4{cursor and f'&cursor={cursor}'}").get_json()
             pages.append([item["id"] for item in shown["items"]])
@@ -109,6 +121,7 @@ def test_a_data_set_of_an_unfinished_job_cannot_be_deleted(served: Served) -> No
         pytest.param(b"a,b\n1\n", "", "", id="a ragged line"),
         pytest.param(b"a,b\n1,2\n", "target=c", "/target", id="a target that does not exist"),
         pytest.param(b"a,b\n1,2\n", "task=guessing", "/task", id="an unknown task"),
+        pytest.param(b"a,b\n1,2\n", "task=regression", "/task", id="a task without a target"),
         pytest.param(b"a,b\n1,2\n", "name=", "/name", id="an empty name"),
         pytest.param(b"a,b\n1,2\n", "name=a%00b", "/name", id="NUL in the name"),
         pytest.param(b"a,b\n1,2\n", "missing_values=a%00b", "/missing_values", id="NUL in what stands for missing"),
@@ -138,6 +151,9 @@ def test_bad_csv_is_refused_with_its_place(served: Served, csv: bytes, query: st
         ),
         pytest.param(
             {"rows": [{"a": 1}], "schema": {"missing_values": "u"}}, ["/schema/missing_values"], id="no list of texts"
+        ),
+        pytest.param(
+            {"rows": [{"a": 1}], "schema": {"task": "regression"}}, ["/schema/task"], id="a task without a target"
         ),
     ],
 )

@@ -302,6 +302,8 @@ def test_rounded_numbers_are_refused_as_categories(served: Served) -> None:
     ("changes", "pointers"),
     [
         pytest.param({"target": "Snow"}, ["/target"], id="no such target"),
+        pytest.param({"target": None, "task": "classification"}, ["/task"], id="a task without a target"),
+        pytest.param({"task": "regression"}, ["/task"], id="a task that the target does not fit"),
         pytest.param({"columns": [{"name": "Snow"}]}, ["/columns/0/name"], id="no such column"),
         pytest.param({"columns": [{"name": "Wind"}] * 2}, ["/columns/1/name"], id="a column named twice"),
         pytest.param(
@@ -348,6 +350,23 @@ def test_a_declaration_that_does_not_fit_is_refused_and_changes_nothing(
     else:
         assert_problem(response, 422, *pointers)
     assert served.client.get(f"/v1/datasets/{before['id']}").get_json() == before
+
+
+@pytest.mark.parametrize(("other", "pointer"), [("u", "/columns/1/role"), ("w", "/columns")])
+def test_a_second_weight_is_refused_and_may_replace_the_first(served: Served, other: str, pointer: str) -> None:
+    data_set = served.upload("w,v,u,y\n1,2,1,p\n2,1,2,q\n", target="y", weight="v")["id"]
+    columns = [{"name": "y"}, {"name": other, "role": "weight"}]
+    refused = served.client.patch(f"/v1/datasets/{data_set}", json={"columns": columns})
+    [fault] = assert_problem(refused, 422, pointer)["errors"]
+    assert fault["message"].endswith("there is another weight column")
+    shown = change(served, data_set, columns=[*columns, {"name": "v", "role": "attribute"}])
+    assert [column["name"] for column in shown["schema"]["columns"] if column["role"] == "weight"] == [other]
+
+
+def test_nul_in_what_stands_for_missing_is_no_fault_of_a_column(served: Served) -> None:
+    data_set = served.upload("x,y\n1,p\n2,q\n", target="y")["id"]
+    refused = served.client.patch(f"/v1/datasets/{data_set}", json={"missing_values": ["\0", "1"]})
+    assert assert_problem(refused, 422, "/missing_values")["errors"][0]["message"].startswith("a text must not hold")
 
 
 def test_a_text_that_is_no_number_in_an_upload_is_none_in_a_declaration(served: Served) -> None:

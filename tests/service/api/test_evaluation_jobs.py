@@ -133,6 +133,8 @@ def test_every_fault_is_said_at_once_those_of_form_first(served: Served) -> None
         pytest.param({"seed": 2**63}, ["/seed"], id="a seed of 64 bits"),
         pytest.param({"colour": "red"}, ["/colour"], id="an unknown field"),
         pytest.param({"label_noise": "x"}, ["/label_noise"], id="noise in words"),
+        pytest.param({"label_noise": "0.1"}, ["/label_noise"], id="noise as text"),
+        pytest.param({"label_noise": False}, ["/label_noise"], id="noise that is false"),
     ],
 )
 def test_a_bad_request_is_refused_with_its_place(

@@ -16,7 +16,7 @@ from service.usecases.batch_prediction import plan_prediction
 from service.usecases.jobs import JobRequest, queue_job
 from service.usecases.pruning import plan_pruning
 from service.usecases.training import plan_training
-from tests.service.served import UNKNOWN, Served, assert_problem, request_training, serving
+from tests.service.served import HOURS, UNKNOWN, Served, assert_problem, request_training, serving
 from tests.service.waiting import until
 
 
@@ -263,3 +263,12 @@ def finish(served: Served, result: dict[str, object]) -> None:
         claim = job_queue.claim(session, worker="test", lease_seconds=60)
         assert claim is not None
         job_queue.finish(session, claim, result=result)
+
+
+def test_a_malformed_version_is_not_read_as_the_version_of_production(served: Served) -> None:
+    served.train("tennis")
+    served.client.put("/v1/models/tennis/aliases/production", json={"version": 1})
+    other = served.upload(HOURS, target="hours")["id"]
+    body = {"model": "tennis", "dataset": other}
+    assert_problem(served.post("/v1/prediction-jobs", body), 422, "/dataset")
+    assert_problem(served.post("/v1/prediction-jobs", body | {"version": "1"}), 422, "/version")

@@ -29,6 +29,19 @@ def test_a_model_says_its_newest_version(served: Served) -> None:
     assert served.client.get("/v1/models/tennis").get_json()["newest_version"] == 2
 
 
+def test_the_newest_version_of_a_model_is_not_a_deleted_one(served: Served) -> None:
+    served.train("tennis", preset="c45")
+    before = served.client.get("/v1/models/tennis").headers["ETag"]
+    for number, newest in ((2, 1), (1, None)):
+        assert served.client.delete(f"/v1/models/tennis/versions/{number}").status_code == 204
+        response = served.client.get("/v1/models/tennis")
+        assert response.get_json()["newest_version"] == newest
+        assert served.client.get("/v1/models").get_json()["items"][0]["newest_version"] == newest
+        assert response.headers["ETag"] != before
+    changed = served.client.patch("/v1/models/tennis", json={"tags": ["a"]})
+    assert changed.get_json()["newest_version"] is None
+
+
 def test_versions_are_listed_newest_first_page_by_page(served: Served) -> None:
     served.train("tennis", preset="c45")
     first = served.client.get("/v1/models/tennis/versions?limit=1").get_json()

@@ -11,6 +11,7 @@ import espalier
 from service.database.engine import read_session, transaction
 from service.database.tables import DecisionRecord
 from service.repositories.job_queue import find_job
+from service.serialization.json_columns import MANY_ROWS
 from service.settings import Settings
 from tests.service.api.test_masks import WAYS, decision, explained
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
@@ -54,6 +55,13 @@ def test_a_label_is_given_from_its_probability_on(served: Served) -> None:
     assert served.predict("tennis", rows)["predictions"][0]["label"] == "No"
     at(served, None)
     assert served.predict("tennis", rows)["predictions"][0]["label"] == "Yes"
+
+
+def test_a_table_of_rows_is_answered_by_the_point_in_force(served: Served) -> None:
+    table = {"rows": [{"Outlook": "Sunny"}] * MANY_ROWS, "explain": "none"}
+    for point, label in ((None, "Yes"), (NO_FROM_A_THIRD, "No"), (NO_FROM_TWO_FIFTHS, "Yes"), (None, "Yes")):
+        at(served, point)
+        assert {one["label"] for one in served.predict("tennis", table)["predictions"]} == {label}
 
 
 def test_a_label_that_equals_the_former_one_in_python_is_another_label(settings: Settings) -> None:

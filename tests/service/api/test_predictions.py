@@ -129,6 +129,7 @@ def test_missing_and_unseen_values_are_flagged(served: Served) -> None:
         pytest.param({"columns": {}}, ["/columns"], id="no columns"),
         pytest.param({"columns": []}, ["/columns"], id="columns that are a list"),
         pytest.param({"rows": [{}], "explain": "all"}, ["/explain"], id="an unknown explain"),
+        pytest.param({"rows": [{}], "a/b~c": 1}, ["/a~1b~0c"], id="an unknown field with a slash and a tilde"),
         pytest.param({"rows": [{}], "explain": {"a": []}}, ["/explain"], id="an explain that is an object"),
         pytest.param({"rows": [{}], "subject": 5}, ["/subject"], id="a subject that is a number"),
         pytest.param({"rows": [{}], "subject": "x" * 201}, ["/subject"], id="a long subject"),

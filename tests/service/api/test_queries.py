@@ -89,3 +89,19 @@ def test_the_inference_protocol_has_no_queries(served: Served) -> None:
 @pytest.mark.parametrize("path", ["/", "/livez", "/readyz", "/health", "/metrics", "/v2", "/v2/health/ready"])
 def test_probes_may_add_what_they_like(served: Served, path: str) -> None:
     assert served.client.get(f"{path}?probe=1").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/models/tennis/predict", "/v2/models/tennis", "/livez"])
+@pytest.mark.parametrize("query", ["model=%ff", "model=a%C3", "%ff=1", "model=\xff", "model=%ed%a0%80"])
+def test_a_query_that_is_not_utf8_is_malformed(served: Served, path: str, query: str) -> None:
+    response = served.client.open(path, environ_overrides={"QUERY_STRING": query})
+    assert "UTF-8" in assert_problem(response, 400)["detail"]
+
+
+def test_a_query_may_have_any_text_in_utf8(served: Served) -> None:
+    for query in ("model=%C3%A9", "model=\xc3\xa9", "model=%F0%9F%8C%B3"):
+        assert served.client.open("/v1/jobs", environ_overrides={"QUERY_STRING": query}).status_code == 200
+
+
+def test_a_name_in_a_query_becomes_a_json_pointer(served: Served) -> None:
+    assert_problem(served.client.get("/v1/jobs?a/b~=1&a/b~=2"), 422, "/a~1b~0")

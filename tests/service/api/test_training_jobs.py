@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
+import flask
 import pytest
 
+from espalier import TooLarge
+from service.api.request_bodies import MAX_MEMBERS, read_json
 from service.settings import Settings
 from tests.service.served import HOURS, ON_SQLITE, UNKNOWN, Served, assert_problem, request_training, serving
 
@@ -158,3 +161,30 @@ def test_a_held_out_data_set_must_have_the_same_columns(served: Served, tennis: 
 def test_a_held_out_data_set_is_kept_while_the_job_is_unfinished(served: Served, tennis: str, more_tennis: str) -> None:
     request_training(served, tennis, holdout={"dataset": more_tennis})
     assert_problem(served.client.delete(f"/v1/datasets/{more_tennis}"), 409)
+
+
+def test_the_fault_of_a_holdout_is_a_json_pointer(served: Served, tennis: str, more_tennis: str) -> None:
+    body = {"model": "m", "dataset": tennis, "holdout": {"dataset": more_tennis, "a/b~": 1}}
+    assert_problem(served.post("/v1/training-jobs", body), 422, "/holdout/a~1b~0")
+
+
+@ON_SQLITE
+def test_a_body_with_very_many_names_is_too_large(served: Served, tennis: str) -> None:
+    names = dict.fromkeys(map(str, range(MAX_MEMBERS)), 1)
+    body = {"model": "m", "dataset": tennis}
+    for wide in (names, {"params": names}, {"params": {"pruning": names}}, {"holdout": {"rows": [0, names]}}):
+        response = served.post("/v1/training-jobs", body | wide)
+        assert "members of objects: at most 100000" in assert_problem(response, 413)["detail"]
+    changed = served.client.patch("/v1/models/m", json=names | {"tags": []})
+    assert_problem(changed, 413)
+
+
+def test_the_members_of_all_objects_of_a_body_are_counted(served: Served) -> None:
+    content = b'{"a" :1, "b": {"c":"d"}, "e": [{"f": "g:h"}]}'
+    with served.client.application.test_request_context(data=content, content_type="application/json"):
+        assert read_json(flask.request, max_members=5) == {"a": 1, "b": {"c": "d"}, "e": [{"f": "g:h"}]}
+    with (
+        served.client.application.test_request_context(data=content, content_type="application/json"),
+        pytest.raises(TooLarge),
+    ):
+        read_json(flask.request, max_members=4)

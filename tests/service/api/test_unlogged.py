@@ -120,3 +120,11 @@ def test_off_logs_nothing_by_no_way_in(settings: Settings) -> None:
         assert [line.split(",")[:2] for line in csv.text.splitlines()[1:]] == [["0", ""], ["1", ""]]
         assert [json.loads(line)["decision_id"] for line in lines.text.splitlines()] == [None, None]
         assert logged(served) == []
+
+
+def test_the_openapi_document_has_the_parameters_of_an_inference_answer(settings: Settings) -> None:
+    with unlogged(settings, "best_effort") as served:
+        inferred = served.post("/v2/models/play/infer", {"inputs": TENSORS}).get_json()
+        described = served.client.get("/openapi.json").get_json()["components"]["schemas"]["InferenceAnswer"]
+        assert described["additionalProperties"] is False
+        assert inferred.keys() <= described["properties"].keys()

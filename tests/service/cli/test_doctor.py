@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -159,6 +160,20 @@ def test_a_folder_that_cannot_even_be_looked_into_is_a_fault(tmp_path: Path) -> 
     closed.chmod(0o700)
 
 
+@pytest.mark.parametrize("place", ["program/below", "program", "link"])
+def test_a_folder_that_cannot_be_made_is_a_fault(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "program").touch(mode=0o755)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+
+    findings = looked(monkeypatch, settings, WORK=str(tmp_path / place))
+
+    assert found(findings, "disk")[-1] == (
+        "fault", f"{tmp_path / place}, for tables on disk, cannot be written by this user ({os.geteuid()})"
+    )  # fmt: skip
+
+
 def test_no_room_for_temporary_files_is_a_fault(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     reason = "No usable temporary directory found in ['/tmp']"
 
@@ -190,6 +205,20 @@ def test_the_command_makes_no_file_and_its_exit_code_tells(tmp_path: Path, templ
 
     wrong = run_command(["doctor"], env=environment | {"ESPALIER_PORT": "x", "ESPALIER_DATABASE_URL": "mysql://a:pw@b"})
     assert (wrong.returncode, wrong.stdout.count("fault    settings"), "pw" in wrong.stdout) == (1, 2, False)
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_looked_into(tmp_path: Path, templates: Templates) -> None:
+    database = tmp_path / "caf\udce9" / "var" / "espalier.db"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(templates.file.read_bytes())
+    environment = {**environment_for(tmp_path), "ESPALIER_DATABASE_URL": "", "PYTHONPATH": str(ROOT)}
+
+    words = [sys.executable, "-m", "service.cli", "doctor"]
+    folder = database.parent.parent
+    shown = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "ok       database" in shown.stdout
 
 
 def _assert_unreadable(findings: list[tuple[str, str]], column: str) -> None:

@@ -152,7 +152,7 @@ def test_the_examples_are_loaded_though_nobody_reads_what_is_printed(tmp_path: P
     assert printed == "espalier: stopped\n"
 
 
-@pytest.mark.parametrize("host", ["a..b", "a" * 64, "[::1]"])
+@pytest.mark.parametrize("host", ["a..b", "a" * 64, "[::1]", "ü" * 63, "aא"])
 def test_what_cannot_be_the_name_of_a_host_is_one_clear_line(tmp_path: Path, host: str) -> None:
     for command in ("up", "serve", "ready"):
         environment = environment_for(tmp_path) | {"ESPALIER_AUTH": "keys", "ESPALIER_PORT": str(free_port())}

@@ -170,6 +170,25 @@ def test_a_running_job_is_asked_to_stop_once(source: Sessions) -> None:
     assert [event for _, event, _ in events(source, job_id)] == ["enqueue", "claim", "request_cancel", "cancel"]
 
 
+@pytest.mark.parametrize("ending", ["released", "failed"])
+def test_a_job_that_was_to_be_cancelled_is_not_queued_again(ending: str, source: Sessions) -> None:
+    job_id = enqueue(source)
+    taken = claim(source)
+    with transaction(source) as session:
+        job_queue.cancel(session, job_id)
+
+    with transaction(source) as session:  # before a heartbeat has seen the flag
+        if ending == "released":
+            job_queue.release(session, taken, reason="the worker was stopped")
+        else:
+            job_queue.fail_or_retry(session, taken, error=ERROR, retryable=True)
+
+    found = job(source, job_id)
+    assert (found.state, found.lease_token) == ("cancelled", None)
+    assert found.finished is not None
+    assert events(source, job_id)[-1] == ("running", "cancel", "cancelled")
+
+
 @pytest.mark.parametrize("state", sorted(FINAL))
 def test_a_finished_job_cannot_be_cancelled(state: State, source: Sessions) -> None:
     job_id = enqueue(source)

@@ -4,12 +4,14 @@ import gc
 import json
 import weakref
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow
 import pytest
 
 import espalier
+from service.serialization import table_records
 from service.serialization.table_records import NO_INPUTS, read_record, record_rows, table_record
 from tests.core.prediction.test_apply import table
 
@@ -117,6 +119,24 @@ def test_of_erased_cells_only_flags_are_left() -> None:
             assert (plain(left["answer"]), left["nodes"]) == (plain(row["answer"]), row["nodes"])
     assert b"never seen" not in all_of_it.to_bytes()
     assert (all_of_it.flags == whole.flags).all()
+
+
+@pytest.mark.parametrize("most", [1, 100])
+def test_answers_of_leaves_are_made_once_for_all_strategies(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_records, "MAX_LEAF_ANSWERS", most)
+    model = espalier.train(espalier.dataset_from_csv(CSV, schema=DECLARED), "cart")
+    dataset = espalier.dataset_from_rows(ROWS, like=model.schema)
+    known: dict[Any, Any] = {}
+    for missing in (None, "majority", "last_prediction", "fractional"):
+        reading = espalier.with_missing_strategy(model, missing)
+        answers = espalier.predict_table(reading, dataset)
+        for rules in (False, True):
+            record = table_record(reading, dataset, answers, known=known, rules=rules)
+            assert record.answers == table_record(reading, dataset, answers, rules=rules).answers
+            assert len(known) <= most
+    n_known = len(known)
+    table_record(model, dataset, espalier.predict_table(model, dataset), known=known)
+    assert (len(known) == n_known) or most == 1
 
 
 def test_sentences_are_kept_only_where_that_is_asked_for() -> None:

@@ -2,6 +2,9 @@
 
 import re
 
+import pytest
+
+from service.repositories import decisions
 from tests.service.web.browser import Browser, text_of
 
 PRICES = "size,price\n1,2253448.59\n2,2253448.59\n10,12.5\n11,12.5\n"
@@ -55,3 +58,49 @@ def test_a_long_class_is_offered_in_full(visitor: Browser) -> None:
         assert re.findall(r'<option value="([^"]*)"', words) == [long, "s"]
     assert "p</strong>" in visitor.get(f"{page}/counterfactuals?label={long}")
     visitor.change(f"{page}/outcome", outcome=long)
+
+
+def test_a_search_that_stopped_early_does_not_say_that_there_is_no_such_decision(
+    visitor: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visitor.served.train("tennis")
+    decided(visitor, "tennis", {"Outlook": "Overcast"})
+    decided(visitor, "tennis", {"Outlook": "Sunny", "Humidity": "High"})
+    monkeypatch.setattr(decisions, "MAX_ROWS_A_PAGE", 1)
+    for _ in range(2):
+        visitor.served.predict("tennis", {"rows": [{"Outlook": "Sunny", "Humidity": "High"}] * 2})
+    html = visitor.get("/decisions?label=Yes")
+    assert "No decision like this among the newest" in text_of(html)
+    for _ in range(3):
+        older = re.search(r'href="/ui([^"]*)">Older ones', html)
+        assert older
+        html = visitor.get(older[1].replace("&amp;", "&"))
+        if "<td>Yes</td>" in html:
+            return
+    raise AssertionError(text_of(html))
+
+
+def test_the_whole_rule_of_a_decision_is_shown_even_if_it_is_long(visitor: Browser) -> None:
+    cities = [f"city {n:03}" for n in range(300)]
+    csv = "city,y\n" + "".join(f"{city},{'yes' if n % 2 else 'no'}\n" for n, city in enumerate(cities))
+    visitor.served.train("cities", csv, target="y", preset="cart")
+    rule = f"if city is {' or '.join(cities[1::2])} then yes"
+    assert len(rule) > 1_800
+    page = decided(visitor, "cities", {"city": "city 001"})
+    assert rule in text_of(visitor.get(page))
+    assert rule in text_of(visitor.send("/models/cities/try", {"v-0": "city 001"}).text)
+
+
+def test_a_rule_of_one_of_several_paths_says_so_and_names_the_missing_values(visitor: Browser) -> None:
+    # Without Outlook, a row takes three branches. Below Sunny, the missing humidity divides it again; below Rain, the
+    # wind is known.
+    visitor.served.train("tennis", preset="c45")
+    places = {"Outlook": 0, "Temperature": 1, "Humidity": 2, "Wind": 3}
+    tried = visitor.send("/models/tennis/try", {f"v-{places['Wind']}": "1"}).text
+    page = re.search(r'href="/ui(/decisions/[^"]*)"', tried)
+    assert page
+    for text in (text_of(tried), text_of(visitor.get(page[1]))):
+        assert "The row takes 4 paths" in text
+        assert " missing Outlook, Temperature, Humidity " in text
+    text = text_of(visitor.get(decided(visitor, "tennis", {"Outlook": "Overcast"})))
+    assert "The row takes" not in text

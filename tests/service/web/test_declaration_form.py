@@ -9,7 +9,7 @@ import pytest
 
 import espalier
 from service.web import datasets
-from tests.service.web.browser import Browser, Structure, text_of
+from tests.service.web.browser import Browser, Structure, faults_of, text_of
 from tests.service.web.test_forms import declared, upload
 
 
@@ -114,3 +114,14 @@ def test_a_form_from_before_another_change_undoes_nothing(visitor: Browser) -> N
     visitor.change(page, **{**Structure(html).values, "target": "2", **order, "role-1": "ignore"})
     first, second, _ = declared(visitor, page).features
     assert (first.categories, second.role) == (("low", "mid", "high"), espalier.Role.IGNORE)
+
+
+@pytest.mark.parametrize("target", ["2", "-1", "x", "99"])
+def test_a_target_that_is_no_column_is_refused_and_the_target_stays(visitor: Browser, target: str) -> None:
+    page = upload(visitor, "a,y\n1,p\n2,q\n", target="y")
+    html = visitor.refused(page, target=target)
+    assert "must be one of the columns, or none" in faults_of(html, "target")
+    assert '<option value="1" selected>y</option>' in html
+    assert declared(visitor, page).features[1].role is espalier.Role.TARGET
+    visitor.change(page, target="")
+    assert declared(visitor, page).target is None

@@ -9,7 +9,7 @@ import pytest
 import service.web
 from service.usecases import models
 from service.web.versions import FILES
-from tests.service.web.browser import Structure, text_of
+from tests.service.web.browser import Browser, Structure, text_of
 from tests.service.web.conftest import Site
 
 VENDOR = Path(service.web.__file__).parent / "static" / "vendor"
@@ -141,3 +141,19 @@ def test_below_a_prefix_every_address_has_it(site: Site) -> None:
     with client.get("/ui/models/tennis/versions/1", environ_overrides={"SCRIPT_NAME": "/trees"}) as response:
         addresses = Structure(response.text).addresses
     assert [one for one in addresses if not one.startswith(("/trees/", "#"))] == []
+
+
+def test_a_name_that_is_written_from_right_to_left_does_not_turn_the_numbers_behind_it(visitor: Browser) -> None:
+    # Without <bdi>, a browser shows "AGE: 41 → 5" as "5 → 41 :AGE" if AGE is Arabic: a change the other way round.
+    age, yes = "العمر", "نعم"
+    data_set = visitor.served.train("ages", f"{age},y\n1,{yes}\n2,{yes}\n41,no\n42,no\n", target="y", preset="cart")
+    answered = visitor.served.predict("ages", {"rows": [{age: 41}]})
+    decision = f"/decisions/{answered['predictions'][0]['decision_id']}"
+    for page, text in (
+        (f"{decision}/counterfactuals", f"<bdi>{age}</bdi>: <bdi>41</bdi> → <bdi><strong>"),
+        ("/models/ages/consultation", f"<bdi>{yes}</bdi>: 2 training rows"),
+        (f"/datasets/{data_set}/profile", "Entropy of <bdi>y</bdi>: 1 bits"),
+        (f"/models/ages/versions/1/tree?find={age}", f"<bdi>{age}</bdi>, 4 rows"),
+        ("/", "<bdi>rows</bdi></a>: 4 rows"),
+    ):
+        assert text in re.sub(r"\s+", " ", visitor.get(page)), page

@@ -1,6 +1,6 @@
 """How values are written on pages."""
 
-from service.web.filters import largest_shares, number
+from service.web.filters import largest_shares, number, percent
 
 
 def test_a_number_and_a_truth_value_that_python_calls_equal_are_two_classes() -> None:
@@ -25,3 +25,17 @@ def test_a_number_has_all_digits_before_its_point() -> None:
 def test_a_number_without_an_exact_whole_part_has_an_exponent() -> None:
     written = {1e300: "1e+300", 1.23456e-7: "1.235e-07", 2e16: "2e+16", float("inf"): "inf"}
     assert {value: number(value) for value in written} == written
+
+
+def test_a_share_that_is_not_the_whole_is_not_written_as_the_whole() -> None:
+    written = {
+        0.0: "0.0 %",
+        0.0004: "< 0.1 %",
+        0.0006: "0.1 %",
+        0.5: "50.0 %",
+        0.9994: "99.9 %",
+        0.99996: "> 99.9 %",
+        1 - 1e-15: "100.0 %",  # a sum of shares that was rounded
+        1.0: "100.0 %",
+    }
+    assert {share: percent(share) for share in written} == written

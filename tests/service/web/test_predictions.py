@@ -1,6 +1,7 @@
 """Try a model: the figures of an answer add up, and a fault leads to its field."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -106,3 +107,36 @@ def test_a_cut_list_of_possible_answers_says_how_many_more_there_are(visitor: Br
     text = text_of(visitor.get("/models/many/consultation"))
     assert "c11: 2 training rows and 2 more " in text
     assert "c12" not in text
+
+
+def test_the_nearest_change_is_searched_only_where_a_class_and_the_whole_row_are_known(visitor: Browser) -> None:
+    visitor.served.train("two", TWO_TESTS, target="y")
+    visitor.served.train("sizes", "a,y\n1,1.5\n2,1.5\n3,4\n4,4\n", target="y", preset="cart")
+    for name, mask, expected in (("two", [], True), ("sizes", [], False), ("two", ["a"], False)):
+        assert visitor.served.client.patch("/v1/models/two", json={"mask": mask}).status_code == 200
+        html = visitor.send(f"/models/{name}/try", {"v-0": "1"}).text
+        assert 'class="answer"' in html
+        assert ("/counterfactuals" in html) == expected, (name, mask)
+
+
+def test_a_consultation_of_a_named_version_begins_again_with_this_version(visitor: Browser) -> None:
+    for _ in range(2):
+        visitor.served.train("two", TWO_TESTS, target="y")
+    for query, again in (("?version=1", "?version=1"), ("", "")):
+        asked = Structure(visitor.get(f"/models/two/consultation{query}")).values
+        html = visitor.send("/models/two/consultation", {**asked, "v-0": "0"}).text
+        assert "Decide and log it" in html
+        assert f'href="/ui/models/two/consultation{again}">Begin again' in html
+
+
+def test_a_row_is_answered_if_the_settings_allow_no_full_explanation(
+    visitor: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visitor.served.train("two", TWO_TESTS, target="y")  # two tests and three leaves
+    service = visitor.served.service
+    for limit, has_contributions in ((5, True), (4, False)):
+        monkeypatch.setattr(service, "settings", replace(service.settings, max_full_nodes=limit))
+        monkeypatch.setattr(service, "recorder", replace(service.recorder, settings=service.settings))
+        response = visitor.send("/models/two/try", {"v-0": "1", "v-1": "0"})
+        assert response.status_code == 200, text_of(response.text)
+        assert ("Baseline" in response.text) == has_contributions

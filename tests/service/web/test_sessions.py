@@ -280,3 +280,35 @@ def test_a_list_of_no_model_makes_no_key_for_all_models(guarded: Served, typed: 
     log_in(browser, token_of(guarded, Scope.ADMIN))
     response = browser.send("/keys", {"name": "sensor", "scope": ["predict"], "models": typed})
     assert response.status_code == expected, text_of(response.text)
+
+
+def test_back_after_the_end_of_a_session_leads_to_the_login(guarded: Served) -> None:
+    # The script replaces the whole page with what it fetches after Back.
+    headers = {"HX-Request": "true", "HX-History-Restore-Request": "true"}
+    response = Browser(guarded).client.get("/ui/models/tennis/versions/1?node=1", headers=headers)
+    assert response.status_code == 303
+    assert "/ui/login?back=" in response.headers["Location"]
+
+
+def test_the_list_of_keys_says_when_each_expires(guarded: Served) -> None:
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.ADMIN))
+    for name, expires in (("sensor", "2099-12-31"), ("shop", "")):
+        assert browser.send("/keys", {"name": name, "scope": ["predict"], "expires": expires}).status_code == 200
+    rows = [text_of(row) for row in browser.get("/keys").split("<tr>")]
+    [sensor], [shop] = ([row for row in rows if name in row] for name in ("sensor", "shop"))
+    assert "2099-12-31 00:00:00 UTC" in sensor
+    assert "never" in shop
+
+
+@pytest.mark.parametrize("models", [None, ["tennis"]])
+def test_a_key_that_is_limited_to_models_is_not_offered_a_change_of_a_data_set(
+    guarded: Served, models: list[str] | None
+) -> None:
+    data_set = guarded.train("tennis")
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.READ, Scope.TRAIN, models=models))
+    html = browser.get(f"/datasets/{data_set}")
+    assert "Train a model on it" in html
+    for offer in ("Change the declaration", "Delete this data set"):
+        assert (offer in html) == (models is None), offer

@@ -3,14 +3,16 @@
 import itertools
 import re
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import pytest
 
 import espalier
 from service.database.engine import transaction
 from service.repositories import datasets
+from service.web import versions
 from tests.service.served import TENNIS
-from tests.service.web.browser import Browser, text_of
+from tests.service.web.browser import Browser, Structure, text_of
 
 
 def test_a_row_that_a_missing_value_divides_reaches_the_node_of_each_part(visitor: Browser) -> None:
@@ -79,3 +81,52 @@ def test_only_a_tree_is_offered_for_pruning(visitor: Browser) -> None:
         visitor.served.keep("tennis", model)
     offers = ["Prune it" in text_of(visitor.get(f"/models/tennis/versions/{number}")) for number in (1, 2)]
     assert offers == [True, False]
+
+
+def test_a_search_keeps_the_part_of_the_tree_that_is_shown(visitor: Browser) -> None:
+    visitor.served.train("tennis")
+    version = "/models/tennis/versions/1"
+    for node in range(1, 6):
+        html = visitor.get(f"{version}?node={node}")
+        hidden = {name: Structure(html).values[name] for name in ("node", "root")}
+        found = visitor.get(f"{version}?{urlencode({**hidden, 'find': 'wind'})}")
+        assert "1 node tests an attribute" in text_of(found)
+        for one in (r"<h3>Node [^<]*", r'data-node="\d+"'):
+            assert re.findall(one, found) == re.findall(one, html)
+
+
+def test_the_last_of_a_list_of_rules_is_shown_or_said_to_be_left_out(
+    visitor: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The tree of play-tennis has five leaves: five rules, and the default rule.
+    visitor.served.train("tennis")
+    for most in (5, 6):
+        monkeypatch.setattr(versions, "MAX_RULES", most)
+        text = text_of(visitor.get("/models/tennis/versions/1/rules"))
+        assert ("otherwise" in text) == (most == 6)
+        assert ("all of them as a file" in text) == (most == 5)
+
+
+def test_the_figures_of_weighted_rows_are_called_weights(visitor: Browser) -> None:
+    visitor.served.train("heavy", "a,w,y\n1,2.5,p\n2,1,q\n", target="y", weight="w", preset="cart")
+    for page, text in (
+        ("/models/heavy/versions/1", "Weight of its rows 3.5 (100.0 % of all)"),
+        ("/models/heavy/versions/1/tree?find=a", "node 0: a, weight 3.5"),
+        ("/models/heavy/consultation", "p: weight 2.5"),
+    ):
+        assert text in text_of(visitor.get(page)), page
+    answered = visitor.send("/models/heavy/try", {"v-0": "1"}).text
+    assert "Support weight 2.5 " in text_of(answered)
+    decision = re.search(r'href="/ui(/decisions/[^"]*)"', answered)
+    assert decision
+    assert "Support weight 2.5 " in text_of(visitor.get(decision[1]))
+
+
+def test_figures_that_take_too_long_for_a_page_are_left_out(visitor: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    visitor.served.train("tennis")
+    for seconds, is_shown in ((60.0, True), (-1.0, False)):
+        monkeypatch.setattr(versions, "MAX_SECONDS", seconds)
+        text = text_of(visitor.get("/models/tennis/versions/1/figures"))
+        assert ("100.0 % right of 14 rows" in text) == is_shown
+        assert ("takes too long" in text) != is_shown
+        assert "No outcome of a decision is known yet." in text

@@ -25,8 +25,7 @@ from service.repositories import job_queue
 from service.repositories.job_queue import FENCED_OUT
 from service.settings import Settings
 from service.worker import loop as worker
-from service.worker.child_process import STOP_SECONDS
-from service.worker.limits import resident_mb
+from service.worker.child_process import STOP_SECONDS, resident_mb
 from tests.service.acting import only_listen, pid_in, runs, work
 from tests.service.kept import keep_data_set
 from tests.service.starting import process_context

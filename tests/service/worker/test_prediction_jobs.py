@@ -18,8 +18,7 @@ from service.repositories import decisions, job_queue
 from service.repositories.model_cache import ModelCache
 from service.settings import Settings
 from service.worker import handlers, loop
-from service.worker.failures import Failed
-from service.worker.handlers import Cancelled, JobContext, ResultChunk, perform
+from service.worker.handlers import Cancelled, Failed, JobContext, ResultChunk, perform
 from tests.core.prediction.test_apply import table
 from tests.service.kept import keep_data_set
 from tests.service.served import TENNIS, Served, assert_problem, serving
@@ -118,6 +117,24 @@ def test_every_row_is_answered_as_one_by_one_in_every_form(served: Served, missi
         assert (of_csv["label"], float(of_csv["confidence"])) == (answer["label"], answer["confidence"])
         assert (of_csv["missing"], of_csv["rule"]) == ("; ".join(answer["flags"]["missing"]), one.rule)
     assert len({line["decision_id"].partition(":")[0] for line in lines}) == 5
+
+
+@pytest.mark.parametrize(("missing", "n_records"), [(None, 23), ("spread", 23), ("last_prediction", 5)])
+def test_rows_that_may_take_many_branches_are_answered_few_at_a_time(
+    served: Served, missing: str | None, n_records: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handlers, "MAX_DIVIDED_ROWS", 10)
+    model = keep(served, "m")
+    dataset = table(N_ROWS, 2, missing=0.3)
+    assert model.missing_strategy == "fractional"
+    job = asked(served, "m", kept(served, dataset), missing=missing)
+    work(served)
+
+    lines = ndjson(result(served, job))
+    assert len({line["decision_id"].partition(":")[0] for line in lines}) == n_records
+    singles = espalier.predict(model, dataset.rows(), missing=missing)
+    for line, one in zip(lines, singles, strict=True):
+        assert {name: line[name] for name in one.to_dict()} == one.to_dict()
 
 
 def test_a_regression_is_answered_with_numbers(served: Served) -> None:

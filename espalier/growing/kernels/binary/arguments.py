@@ -55,9 +55,9 @@ class NodeSearch:
     weight, impurity: the node's. size: the node's weight with class weights divided out. min_weight: least size of a
     branch. has_class_weights, class_scale: see `GrowParameters`. offset, scale: a gain is ``offset + scale · score``.
     tie: scores that differ by at most this are equal. totals: float64 (width), the weight of each class; for two
-    classes with row weights, the weight of both and that of class 1; not read if the target is a number.
-    centre: a number near the mean of `row_value`. rest: that mean minus `centre`. progress: float64 (2); [1] stops.
-    unit: a power of two near 1 / weight. Scores from sums of `row_value` multiply by it, so that no square overflows.
+    classes with row weights, the total weight and that of class 1; not read if the target is a number.
+    centre: a number near the mean of `row_value`. rest: that mean minus `centre`. progress: as in `Scratch`. unit: a
+    power of two near 1 / weight. Where weights enter a square, sums are multiplied by it first, so that none overflows.
 
     is_constant: uint8 (columns), 1 if all values are known to be equal; sorted columns come first. counts: float64
     (slots, n_counts), statistics per code. gains: float64 (F), the gain of each attribute's best split, NaN without a
@@ -65,7 +65,8 @@ class NodeSearch:
 
     About the best split of the current column: numerator, denominator: its score as a fraction. place: as in `places`.
     limit: the numerator that another split must exceed at the same denominator. bar: this limit as a score, compared to
-    the bounds of blocks. floor: the score that a split must exceed. is_varied: whether the column is known to vary.
+    the bounds of blocks. floor: the score that the column's first split must exceed, a little less than the best of the
+    earlier columns. is_varied: whether the column is known to vary.
 
     Scratch: left, right: float64 (width); class_counts: int64 (width); active, base: int64 (coded columns); keys:
     int64. Scratch that is zero between uses: occurring: uint64, a bit for each code that occurs; by_code: float64,

@@ -288,6 +288,14 @@ def test_booleans_beside_other_categories_stay_booleans() -> None:
     assert model.predict(inputs[:2]).tolist() == model.predict(BOOLEANS[1::-1, :1]).tolist() == ["p", "q"]
 
 
+def test_booleans_stand_for_the_texts_true_and_false() -> None:
+    pandas = pytest.importorskip("pandas")
+    y = ["q", "p", "q", "p"]
+    model = TreeClassifier().fit(pandas.DataFrame(BOOLEANS.astype(str)), y)
+    for table in (BOOLEANS, pandas.DataFrame(BOOLEANS)):
+        assert model.predict(table).tolist() == y
+
+
 def test_a_polars_column_that_is_called_like_an_index_of_pandas_is_learned_from_like_any_other() -> None:
     polars = pytest.importorskip("polars")
     table = polars.DataFrame({"same": [1.0] * 4, "__index_level_0__": [1.0, 2.0, 3.0, 4.0]})

@@ -104,7 +104,7 @@ def test_the_last_of_a_list_of_rules_is_shown_or_said_to_be_left_out(
         monkeypatch.setattr(versions, "MAX_RULES", most)
         text = text_of(visitor.get("/models/tennis/versions/1/rules"))
         assert ("otherwise" in text) == (most == 6)
-        assert ("all of them as a file" in text) == (most == 5)
+        assert ("The first 5 of 5 rules, without the default rule; all of them as a file" in text) == (most == 5)
 
 
 def test_the_figures_of_weighted_rows_are_called_weights(visitor: Browser) -> None:

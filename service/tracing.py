@@ -60,7 +60,7 @@ class Traces:
 
 @contextmanager
 def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> Iterator[Callable[..., None]]:
-    """Trace an attempt at a job; the block calls the yielded function with the outcome and with `failed`."""
+    """Trace an attempt at a job; the caller's block calls the yielded function: ``function(outcome, failed=…)``."""
     if traces is None:
         yield lambda _outcome, *, failed: None
         return

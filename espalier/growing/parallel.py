@@ -24,7 +24,7 @@ WATCH_SECONDS: Final = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A node to be grown. Its rows are ``start:stop`` in each row sequence: sorted by row number or by an attribute."""
+    """A node to be grown. Its rows are the range ``start:stop`` of every sequence of rows, however it is sorted."""
 
     node: int
     depth: int

@@ -56,7 +56,7 @@ def logic_lines(model: Model, label: Label | None) -> Iterator[str]:
 
 
 def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
-    """Return simplified sentences that describe a class, one per conjunction: ``if Outlook is Overcast then Yes``.
+    """Return the conjunctions of `class_dnf` as sentences, such as ``if Outlook is Overcast then Yes``.
 
     Raises:
         NotApplicable: The model is a regression, or an ordered list of rules.

@@ -63,7 +63,7 @@ def read_holdout(holdout: Any, dataset: Dataset | None = None) -> Holdout | Data
     """Return `holdout`, or read it from its JSON form; row numbers become Python integers.
 
     Raises:
-        ConfigError: A field is not legal, or the holdout has no weight or is `dataset`. Paths begin with /holdout.
+        ConfigError: A field is not legal, or `holdout` is a data set that equals `dataset` or has no weight.
     """
     if isinstance(holdout, Dataset) and dataset is not None and holdout.n_rows == dataset.n_rows and holdout == dataset:
         raise ConfigError([Fault("/holdout", "not_legal", "is the training data itself: give other rows")])

@@ -117,9 +117,10 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
 def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     """Find the smallest changes to a decision's row that lead to another prediction.
 
-    Each counterfactual is the nearest row that reaches one leaf (or rule) with a desired prediction. Distances
-    of numbers and dates are relative to the ranges of training values. If all training values of an attribute are whole
-    numbers, its new value is a whole number, too. A category changes to another known category.
+    Each leaf (or rule) with a desired prediction has at most one counterfactual: the row that reaches it at the lowest
+    cost found. The cost of a change is its distance times the cost of the attribute. Distances of numbers and dates are
+    relative to the ranges of training values. If all training values of an attribute are whole numbers, its new value
+    is a whole number, too. A category changes to another known category.
     """
     decision, version = find_with_version(decision_id)
     counterfactuals = usecases.counterfactuals(version, decision, body)

@@ -173,10 +173,10 @@ class HeldOut:
 
 
 def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.Model | None = None) -> HeldOut:
-    """Read the ``holdout`` of a request, and add its faults.
+    """Read the ``holdout`` of a request, and add the faults of the holdout to the request's.
 
     If the holdout is another data set, it must have the attributes and the target of `model` (without a model: of
-    `data_set`), but other rows than the training data.
+    `data_set`), and it must not be the training data itself.
     """
     given = request.members.get("holdout")
     if given is None:

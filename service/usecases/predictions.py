@@ -190,7 +190,7 @@ def max_paths(model: espalier.Model, settings: Settings) -> int:
 
 
 def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, settings: Settings) -> None:
-    """Raise `TooLarge` if the explanations of a request, all in memory at once, may exceed a limit.
+    """Raise `TooLarge` if the explanations of a request may exceed a limit; all of them are in memory at once.
 
     A full explanation counts as all nodes of a tree, or as all rules of a rule list and its default rule. A path in a
     tree counts as the depth of the tree; paths in a rule list have no limit.

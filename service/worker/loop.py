@@ -1,8 +1,8 @@
 """The worker claims jobs, runs each job in a child process, renews the job's lease, and saves the outcome.
 
-`service.worker.child_main` shows the messages between worker and child. The child only computes. Only the worker
-writes to the database, and it saves an outcome only while it holds the lease. A new version of a model is saved in the
-transaction that ends the job. If a crash or a limit (memory, time) kills the child, the attempt has failed.
+`service.worker.child_main` shows the messages between worker and child. The child only reads the
+database. The worker writes to it, and saves an outcome only while it holds the lease. A new version of a model is saved
+in the transaction that ends the job. If a crash or a limit (memory, time) kills the child, the attempt has failed.
 """
 
 import logging

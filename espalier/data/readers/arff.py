@@ -118,7 +118,7 @@ def read_arff(source: Source, assembler: TableAssembler) -> Iterator[Block]:
     """Yield the blocks of an ARFF file in UTF-8.
 
     Raises:
-        DataError: The file is not ARFF or has no rows, a type, the number of cells or a category is not legal.
+        DataError: The file is not ARFF or has no rows; or a type, a number of cells or a category is not legal.
     """
     lines = _lines(source)
     attributes = [

@@ -24,7 +24,7 @@ class CounterfactualRequest:
     """Validates the arguments of `espalier.counterfactuals`.
 
     Attributes:
-        code: Code of the wanted class; -1 for any class but the predicted one, and for a regression.
+        code: Code of the wanted class; -1 if every other class than the predicted one is wanted, or for a regression.
         low, high: The least and the greatest wanted number; infinite without a limit.
         fixed: Indexes of the attributes that must not change.
         costs: For each attribute, in the schema's order, the factor of its distances.

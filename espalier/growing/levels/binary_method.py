@@ -76,7 +76,7 @@ class BinaryMethod:
         return Subtree(ints, reals[:n_nodes].copy(), stats[:n_nodes].copy(), np.zeros(0, np.int32))
 
     def finish(self, tables: NodeTables, subtrees: dict[int, Subtree]) -> tuple[Nodes, None]:
-        """Return the whole tree's nodes, and None: nominal attributes have at most two categories, so one split."""
+        """Return the whole tree's nodes, and None: two categories have one split, so no better subset can exist."""
         parts, n_nodes = [Part(0, 1, *rows_of(tables, 0, tables.n))], tables.n
         for node, subtree in subtrees.items():
             parts.append(Part(node, n_nodes, subtree.ints, subtree.reals, subtree.stats))

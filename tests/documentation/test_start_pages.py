@@ -77,7 +77,12 @@ def test_every_make_target_of_the_pages_is_in_the_makefile(target: str) -> None:
 def test_without_a_port_make_run_leaves_it_to_the_settings(given: list[str], option: str) -> None:
     without = {name: value for name, value in os.environ.items() if name != "PORT"}
     shown = subprocess.run(
-        ["make", "-n", "run", *given], cwd=ROOT, env=without, capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", "-n", "run", *given],
+        cwd=ROOT,
+        env=without,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert shown.stdout.splitlines()[-1].split("/")[-1].rstrip() == f"espalier up --examples{option}"
 

@@ -158,6 +158,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def answers(address: str) -> bool:
+    """Return whether a GET of the address succeeds."""
+    try:
+        return httpx.get(address).is_success
+    except httpx.TransportError:
+        return False
+
+
 def until(look: Callable[[], Found], *, seconds: float = PATIENCE, what: str = "the condition") -> Found:
     """Look again and again until the look gives something true; give it."""
     deadline = time.monotonic() + seconds

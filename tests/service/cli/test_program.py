@@ -5,10 +5,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-import httpx
 import pytest
 
-from tests.acceptance.running import environment_for, free_port, run_command, until
+from tests.acceptance.running import answers, environment_for, free_port, run_command, until
 from tests.factories import ROOT
 
 APART = ("unshare", "--mount")
@@ -75,13 +74,6 @@ def test_a_shared_memory_that_cannot_be_written_is_not_used(tmp_path: Path) -> N
             assert process.poll() is None
         finally:
             process.terminate()
-
-
-def answers(address: str) -> bool:
-    try:
-        return httpx.get(address).is_success
-    except httpx.TransportError:
-        return False
 
 
 @pytest.mark.parametrize("number", ["99999999999999999999", "-1", "0"])

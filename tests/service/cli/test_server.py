@@ -16,6 +16,7 @@ from service.cli.__main__ import COMMANDS
 from service.cli.server import METRICS_MEMORY, METRICS_PREFIX
 from tests.acceptance.running import (
     Running,
+    answers,
     begun_upload,
     environment_for,
     free_port,
@@ -287,13 +288,6 @@ def test_serve_alone_is_not_ready_before_the_tables_are_there(tmp_path: Path) ->
             assert httpx.get(f"{address}/readyz", timeout=PATIENCE).status_code == 200
         finally:
             process.terminate()
-
-
-def answers(address: str) -> bool:
-    try:
-        return httpx.get(address).is_success
-    except httpx.TransportError:
-        return False
 
 
 def pasted(line: str) -> str:
